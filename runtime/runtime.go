@@ -57,6 +57,8 @@ type Runtime interface {
 	// UpdateResources changes the limits of a running container in place.
 	UpdateResources(ctx context.Context, id string, r Resources) error
 
+	// ImageExists reports whether the engine has the image.
+	ImageExists(ctx context.Context, ref string) (bool, error)
 	// Pull fetches an image. progress may be nil; it is called from one
 	// goroutine.
 	Pull(ctx context.Context, ref string, progress func(PullProgress)) error
