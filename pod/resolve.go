@@ -1,0 +1,164 @@
+package pod
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Resolve picks, for each key, the claim that holds: that of the holder's
+// origin as long as it supplies the key, else the first. Of two keys that set
+// the same metadata.uid the one that runs with it keeps it, else the first by
+// origin has it; the other is refused, and is not in desired.
+//
+// The outcome does not depend on the order of maps, and does not flap: with the
+// holders that it leads to, it is the same again. Conflicts are sorted by key,
+// then by the origin that lost.
+func (s Set) Resolve(holders map[Key]Holder) (desired map[Key]*Pod, conflicts []Conflict) {
+	desired = make(map[Key]*Pod, len(s.Claims))
+	for key, claims := range s.Claims {
+		if len(claims) == 0 {
+			continue
+		}
+		winner := pick(claims, holders[key].Origin)
+		desired[key] = winner
+		for _, p := range claims {
+			if p != winner {
+				conflicts = append(conflicts, Conflict{Key: key, Winner: winner.Origin, Loser: p.Origin, Line: p.Line})
+			}
+		}
+	}
+	for _, c := range clashes(desired, holders) {
+		delete(desired, c.Key)
+		conflicts = append(conflicts, c)
+	}
+	slices.SortFunc(conflicts, func(a, b Conflict) int {
+		return cmp.Or(a.Key.Compare(b.Key), a.Loser.Compare(b.Loser), cmp.Compare(a.Line, b.Line), cmp.Compare(a.UID, b.UID))
+	})
+	return desired, conflicts
+}
+
+// pick returns the first claim of that origin, else the first of all.
+func pick(claims []*Pod, origin Origin) *Pod {
+	if i := slices.IndexFunc(claims, func(p *Pod) bool { return p.Origin == origin }); i >= 0 {
+		return claims[i]
+	}
+	return claims[0]
+}
+
+// clashes returns the pods that cannot have the UID they ask for.
+func clashes(desired map[Key]*Pod, holders map[Key]Holder) []Conflict {
+	claimants := map[types.UID][]*Pod{}
+	for _, p := range desired {
+		if uid := p.ExplicitUID(); uid != "" {
+			claimants[uid] = append(claimants[uid], p)
+		}
+	}
+	running := map[types.UID][]Key{}
+	for _, key := range slices.SortedFunc(maps.Keys(holders), Key.Compare) {
+		if uid := holders[key].UID; len(claimants[uid]) > 0 {
+			running[uid] = append(running[uid], key)
+		}
+	}
+	var out []Conflict
+	for uid, pods := range claimants {
+		slices.SortFunc(pods, comparePods)
+		holder, origin := pods[0].Key(), pods[0].Origin
+		if keys := running[uid]; len(keys) > 0 {
+			// A pod that runs with the UID has it even when nobody desires it
+			// any more: its folder and cgroup are gone only when it is.
+			holder = keys[0]
+			if i := slices.IndexFunc(pods, func(p *Pod) bool { return slices.Contains(keys, p.Key()) }); i >= 0 {
+				holder = pods[i].Key()
+			}
+			origin = holders[holder].Origin
+			if p := desired[holder]; p != nil {
+				origin = p.Origin
+			}
+		}
+		for _, p := range pods {
+			if p.Key() != holder {
+				out = append(out, Conflict{Key: p.Key(), Winner: origin, Loser: p.Origin, UID: uid, Holder: holder, Line: p.Line})
+			}
+		}
+	}
+	return out
+}
+
+func comparePods(a, b *Pod) int {
+	return cmp.Or(a.Origin.Compare(b.Origin), cmp.Compare(a.Line, b.Line), a.Key().Compare(b.Key()))
+}
+
+// MayRemove holds law 1: it says whether a pod that no claim asks for may be
+// removed, and if not, why, in words for people. kind is what the label of its
+// containers says; origin is what was recorded of it, nil if that is lost.
+func (s Set) MayRemove(kind SourceKind, origin *Origin) (ok bool, why string) {
+	if len(s.Sources) == 0 {
+		return false, "no source is configured"
+	}
+	ask := s.Sources
+	switch {
+	case origin != nil:
+		i := slices.IndexFunc(s.Sources, func(src Source) bool { return src.ID == origin.Source })
+		if i < 0 {
+			return allSpoken(s.Sources)
+		}
+		if ok, why := s.Sources[i].silent(); ok {
+			return false, why
+		}
+		return s.Sources[i].sure(func(o Origin) bool { return o == *origin })
+	default:
+		ask = slices.DeleteFunc(slices.Clone(ask), func(src Source) bool { return src.ID.Kind != kind })
+		if len(ask) == 0 {
+			return allSpoken(s.Sources)
+		}
+	}
+	if ok, why := allSpoken(ask); !ok {
+		return false, why
+	}
+	for _, src := range ask {
+		if ok, why := src.sure(func(Origin) bool { return true }); !ok {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+func allSpoken(sources []Source) (ok bool, why string) {
+	for _, src := range sources {
+		if silent, why := src.silent(); silent {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+// silent reports whether what the source does not supply says nothing.
+func (src Source) silent() (silent bool, why string) {
+	switch {
+	case !src.Spoken:
+		return true, fmt.Sprintf("source %s has not spoken", src.ID)
+	case !src.Present && src.Problem != "":
+		return true, fmt.Sprintf("source %s is silent: %s", src.ID, src.Problem)
+	case !src.Present:
+		return true, fmt.Sprintf("source %s is silent", src.ID)
+	}
+	return false, ""
+}
+
+// sure reports whether the origins that match say all that they have to say.
+func (src Source) sure(match func(Origin) bool) (ok bool, why string) {
+	for _, o := range src.Origins {
+		switch {
+		case !match(o.Origin):
+		case o.Failed():
+			return false, fmt.Sprintf("%s has errors", o.Origin)
+		case o.Stale:
+			return false, fmt.Sprintf("%s is not read yet", o.Origin)
+		}
+	}
+	return true, ""
+}
