@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -106,17 +104,14 @@ func unmountBelow(podDir string) error {
 	}
 }
 
+// unmountAll tries each mount once. The kernel lists a mount after the one that
+// it lies in or on.
 func unmountAll(mounts []*mountinfo.Info) error {
-	// Of two on the same place the later one lies on top.
-	slices.Reverse(mounts)
-	slices.SortStableFunc(mounts, func(a, b *mountinfo.Info) int { return cmp.Compare(depth(b), depth(a)) })
 	var errs []error
-	for _, m := range mounts {
+	for _, m := range slices.Backward(mounts) {
 		if err := unix.Unmount(m.Mountpoint, unix.UMOUNT_NOFOLLOW); err != nil {
 			errs = append(errs, fmt.Errorf("unmount %s: %w", m.Mountpoint, err))
 		}
 	}
 	return errors.Join(errs...)
 }
-
-func depth(m *mountinfo.Info) int { return strings.Count(m.Mountpoint, "/") }

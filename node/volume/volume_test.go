@@ -134,14 +134,15 @@ func TestEnsureRefuses(t *testing.T) {
 	inTheWay := filepath.Join("volumes/kubernetes.io~empty-dir", "d")
 	tests := map[string]struct {
 		v     v1.Volume
+		is    error
 		setUp func(podDir string) error
 	}{
 		"a kind that it does not know":         {v: v1.Volume{Name: "x"}},
 		"a medium that it does not know":       {v: huge},
-		"a name that leads out":                {v: emptyDir("../../../x")},
-		"a name that leads to another volume":  {v: emptyDir("a/b")},
-		"a name that is the folder":            {v: emptyDir(".")},
-		"an empty name":                        {v: emptyDir("")},
+		"a name that leads out":                {v: emptyDir("../../../x"), is: fs.ErrInvalid},
+		"a name that leads to another volume":  {v: emptyDir("a/b"), is: fs.ErrInvalid},
+		"a name that is the folder":            {v: emptyDir("."), is: fs.ErrInvalid},
+		"an empty name":                        {v: emptyDir(""), is: fs.ErrInvalid},
 		"a relative host path":                 {v: hostPath("x", v1.HostPathUnset)},
 		"a file in the place of the directory": {v: emptyDir("d"), setUp: func(p string) error { return place(p, inTheWay, "") }},
 		"a link in the place of the directory": {v: emptyDir("d"), setUp: func(p string) error { return place(p, inTheWay, outside) }},
@@ -159,6 +160,9 @@ func TestEnsureRefuses(t *testing.T) {
 			refusal, ok := errors.AsType[*volume.Error](err)
 			if !ok {
 				t.Fatalf("Ensure: %s, %v, want a *volume.Error", got, err)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("Ensure: %v, want %v", err, tt.is)
 			}
 			if refusal.Volume != tt.v.Name || refusal.Message == "" {
 				t.Errorf("the error says %+v", refusal)
