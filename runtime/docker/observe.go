@@ -1,0 +1,117 @@
+package docker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// observe reads an inspect. It is false for a container that is not ours.
+func observe(rootDir string, in container.InspectResponse) (runtime.Container, bool) {
+	if in.ContainerJSONBase == nil || in.State == nil || in.Config == nil || in.HostConfig == nil {
+		return runtime.Container{}, false
+	}
+	id, ok := runtime.Owned(rootDir, in.Name, in.Config.Labels)
+	if !ok {
+		return runtime.Container{}, false
+	}
+	c := runtime.Container{
+		ID:        in.ID,
+		Identity:  id,
+		State:     state(in.State.Status),
+		ExitCode:  in.State.ExitCode,
+		OOMKilled: in.State.OOMKilled,
+		Error:     in.State.Error,
+		Created:   wallTime(in.Created),
+		Started:   wallTime(in.State.StartedAt),
+		Finished:  wallTime(in.State.FinishedAt),
+		Start:     in.State.StartedAt,
+		Image:     in.Config.Image,
+		ImageID:   in.Image,
+		LogPath:   in.LogPath,
+		Resources: observedResources(in.HostConfig.Resources),
+	}
+	switch {
+	case c.State == runtime.Running:
+		c.Finished = time.Time{} // that of an earlier run
+	case c.State == runtime.Exited && c.Finished.Before(c.Started):
+		c.Finished = c.Started // the engine was slower to note the start than the end
+	}
+	if id.IsSandbox() {
+		c.HostNetwork = in.HostConfig.NetworkMode.IsHost()
+		if c.State == runtime.Running && !c.HostNetwork {
+			c.IPs = addresses(in.NetworkSettings)
+		}
+	}
+	return c, true
+}
+
+// state maps the engine's. A paused container is one that runs: its processes,
+// ports and addresses are there.
+func state(engine container.ContainerState) runtime.State {
+	switch engine {
+	case container.StateCreated:
+		return runtime.Created
+	case container.StateRunning, container.StatePaused, container.StateRestarting:
+		return runtime.Running
+	default:
+		return runtime.Exited
+	}
+}
+
+// wallTime is zero for what the engine spells as the year 1, and for nonsense.
+func wallTime(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// addresses lists IPv4 before IPv6 within each network, networks by name.
+func addresses(settings *container.NetworkSettings) []string {
+	if settings == nil {
+		return nil
+	}
+	var ips []string
+	for _, name := range slices.Sorted(maps.Keys(settings.Networks)) {
+		endpoint := settings.Networks[name]
+		if endpoint == nil {
+			continue
+		}
+		for _, ip := range []string{endpoint.IPAddress, endpoint.GlobalIPv6Address} {
+			if ip != "" {
+				ips = append(ips, ip)
+			}
+		}
+	}
+	return ips
+}
+
+// observedResources undoes updatedResources.
+func observedResources(r container.Resources) runtime.Resources {
+	out := runtime.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: max(r.CPUQuota, 0), Memory: r.Memory}
+	if out.Memory >= noMemoryLimit {
+		out.Memory = 0
+	}
+	return out
+}
+
+// summarize reads one entry of a listing.
+func summarize(rootDir string, in container.Summary) (runtime.Summary, bool) {
+	for _, name := range in.Names {
+		// Further names are links from other containers: /other/alias.
+		if strings.Contains(strings.TrimPrefix(name, "/"), "/") {
+			continue
+		}
+		if id, ok := runtime.Owned(rootDir, name, in.Labels); ok {
+			return runtime.Summary{ID: in.ID, Identity: id, State: state(in.State)}, true
+		}
+	}
+	return runtime.Summary{}, false
+}
