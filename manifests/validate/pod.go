@@ -1,16 +1,65 @@
 package validate
 
 import (
+	"iter"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Pod returns every rule that p breaks, each with the path of its field. None
-// means that Kubernetes would accept p for creation.
+// means that Kubernetes would accept p for creation. The pod has its defaults
+// and its namespace set; it is not changed.
 func Pod(p *v1.Pod) field.ErrorList {
-	var errs field.ErrorList
-	if p.Name == "" {
-		errs = append(errs, field.Required(field.NewPath("metadata", "name"), "a pod needs a name"))
+	specPath := field.NewPath("spec")
+	return slices.Concat(
+		metadata(&p.ObjectMeta, &p.Spec),
+		spec(&p.Spec, &p.ObjectMeta, specPath),
+		creation(&p.Spec, specPath),
+		seccompAnnotations(&p.ObjectMeta, &p.Spec, specPath),
+		appArmorAnnotations(&p.ObjectMeta, &p.Spec, specPath),
+	)
+}
+
+// creation has what may come later in a pod's life and not with it.
+func creation(spec *v1.PodSpec, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		forbiddenIf(len(spec.EphemeralContainers) > 0, path.Child("ephemeralContainers"),
+			"can be added to a running pod only"),
+		forbiddenIf(spec.NodeName != "" && len(spec.SchedulingGates) > 0, path.Child("nodeName"),
+			"must not be set while there are schedulingGates"),
+	)
+}
+
+// surroundings are the parts of a pod that the rules of its containers look at.
+type surroundings struct {
+	spec *v1.PodSpec
+	// volumes has the valid ones only: one that is broken was reported, and a
+	// mount of it counts as one of an unknown volume.
+	volumes   map[string]v1.VolumeSource
+	claims    map[string]bool // names in resourceClaims
+	hostUsers bool
+}
+
+// everyContainer yields init, regular and ephemeral containers with their paths.
+func everyContainer(spec *v1.PodSpec, path *field.Path) iter.Seq2[*field.Path, *v1.Container] {
+	return func(yield func(*field.Path, *v1.Container) bool) {
+		for i := range spec.InitContainers {
+			if !yield(path.Child("initContainers").Index(i), &spec.InitContainers[i]) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			if !yield(path.Child("containers").Index(i), &spec.Containers[i]) {
+				return
+			}
+		}
+		for i := range spec.EphemeralContainers {
+			c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
+			if !yield(path.Child("ephemeralContainers").Index(i), c) {
+				return
+			}
+		}
 	}
-	return errs
 }
