@@ -171,6 +171,13 @@ func TestRemoveUnmountsWhateverIsThere(t *testing.T) {
 			mount(t, "tmpfs", filepath.Join(dir, "a/b"), "tmpfs", 0)
 			mount(t, "tmpfs", filepath.Join(dir, "a"), "tmpfs", 0)
 		},
+		"one that was moved into a later one": func(t *testing.T, dir string) {
+			mount(t, "tmpfs", dir, "tmpfs", 0)
+			mount(t, "", dir, "", unix.MS_PRIVATE) // nothing is moved out of a shared one
+			mount(t, "tmpfs", filepath.Join(dir, "a"), "tmpfs", 0)
+			mount(t, "tmpfs", filepath.Join(dir, "b"), "tmpfs", 0)
+			mount(t, filepath.Join(dir, "a"), filepath.Join(dir, "b/c"), "", unix.MS_MOVE)
+		},
 		"a bind of a folder with data": func(t *testing.T, dir string) {
 			mount(t, data, filepath.Join(dir, "data"), "", unix.MS_BIND)
 		},
