@@ -1,0 +1,50 @@
+package fake
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Program is what a container's process does. The zero Program runs until it
+// is told to stop, and then exits a short time later.
+type Program struct {
+	// FailStart is the engine's text where it cannot be started at all, StartCode
+	// the exit code that the container then shows (127 if zero).
+	FailStart string
+	StartCode int
+	// Exits says that it ends on its own, After that long, with Code.
+	Exits bool
+	After time.Duration
+	Code  int
+	OOM   bool // ends by the OOM killer; Code is 137
+	// IgnoreTERM makes only SIGKILL end it.
+	IgnoreTERM bool
+}
+
+// ParseProgram reads a program from the words of a container's command and
+// args: exit=CODE, after=DURATION, oom, ignore-term, fail-start. It passes over
+// all others.
+func ParseProgram(spec runtime.ContainerSpec) Program {
+	var p Program
+	for _, word := range append(append([]string{}, spec.Command...), spec.Args...) {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "exit":
+			p.Exits = true
+			p.Code, _ = strconv.Atoi(value)
+		case "after":
+			p.Exits = true
+			p.After, _ = time.ParseDuration(value)
+		case "oom":
+			p.Exits, p.OOM, p.Code = true, true, 137
+		case "ignore-term":
+			p.IgnoreTERM = true
+		case "fail-start":
+			p.FailStart = "exec: no such file or directory"
+		}
+	}
+	return p
+}
