@@ -1,0 +1,68 @@
+package server
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+// State is everything that the agent knows at one instant, for clients.
+type State struct {
+	// Revision rises with each change. It is never 0.
+	Revision uint64 `json:"revision"`
+	// Version is that of the agent's program.
+	Version string `json:"version,omitempty"`
+	// Ready: the engine was listed and every source was asked once.
+	Ready bool `json:"ready"`
+	// Online: the container engine answers.
+	Online    bool           `json:"online"`
+	NodeName  string         `json:"nodeName"`
+	RootDir   string         `json:"rootDir"`
+	Pods      []Pod          `json:"pods"`
+	Sources   []pod.Source   `json:"sources"`
+	Conflicts []pod.Conflict `json:"conflicts,omitempty"`
+}
+
+// Pod is one pod, wanted or still there.
+type Pod struct {
+	// Pod has its status and its UID.
+	Pod    *v1.Pod    `json:"pod"`
+	Origin pod.Origin `json:"origin,omitzero"`
+	Line   int        `json:"line,omitempty"`
+	// Steps is what is to be done about it now, in order.
+	Steps []Step `json:"steps,omitempty"`
+	// Blocked says why the whole pod waits, Kept why it is left alone although
+	// nothing supplies it.
+	Blocked *Waiting `json:"blocked,omitempty"`
+	Kept    string   `json:"kept,omitempty"`
+	// Busy: steps are under way. Removing: nothing wants it any more.
+	Busy     bool `json:"busy,omitempty"`
+	Removing bool `json:"removing,omitempty"`
+	// Drift names the settings of the agent that its containers were made with
+	// and that differ now.
+	Drift []string `json:"drift,omitempty"`
+}
+
+// Settled reports whether nothing is to be done about the pod but wait.
+func (p Pod) Settled() bool { return !p.Busy && len(p.Steps) == 0 }
+
+// Step is one thing to be done, and why.
+type Step struct {
+	Verb      string `json:"verb"`
+	Container string `json:"container,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Image     string `json:"image,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
+	// Wave orders the steps; those of one wave go beside each other.
+	Wave int `json:"wave"`
+	// Text is the step as one line.
+	Text string `json:"text"`
+}
+
+// Waiting is why something does not run, in the words of Kubernetes.
+type Waiting struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
