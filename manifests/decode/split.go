@@ -1,0 +1,214 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxBytes is the size that a manifest may have, and also how much the aliases of
+// a document may expand to.
+const MaxBytes = 10 << 20
+
+// Document is one document of a file.
+type Document struct {
+	// Root is nil where the document holds nothing, or could not be read at all.
+	Root *Node
+	// Line is where its content begins, from 1.
+	Line int
+	// Errors are what is wrong with its syntax. A document can have both: what
+	// could be read is in Root, for its name.
+	Errors []SyntaxError
+}
+
+// SyntaxError is something that is not YAML or JSON. It holds no values.
+type SyntaxError struct {
+	Position
+	Message string
+}
+
+// Documents reads a whole file: any number of YAML documents, or JSON. Comments,
+// empty documents and nulls give a Document without Root and Errors. An error
+// that concerns the whole file is that of the only Document returned.
+func Documents(data []byte) []Document {
+	if err := whole(data); err != nil {
+		return []Document{{Line: err.Line, Errors: []SyntaxError{*err}}}
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var docs []Document
+	for _, s := range split(data) {
+		docs = append(docs, s.read()...)
+	}
+	return docs
+}
+
+// whole finds what makes the file as a whole unusable.
+func whole(data []byte) *SyntaxError {
+	fail := func(format string, args ...any) *SyntaxError {
+		return &SyntaxError{Position{1, 1}, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case len(data) > MaxBytes:
+		return fail("is larger than the limit of %d MiB", MaxBytes>>20)
+	case bytes.HasPrefix(data, []byte("\xfe\xff")), bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return fail("is UTF-16; save it as UTF-8")
+	}
+	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	switch {
+	case len(text) == 0:
+		return fail("is empty")
+	case text[0] == '<':
+		return fail("is an HTML or XML page, not a manifest")
+	case bytes.IndexByte(data, 0) >= 0:
+		return fail("is not text: it holds zero bytes")
+	}
+	return nil
+}
+
+// segment is the text of one document, with the lines before it in the file.
+type segment struct {
+	text []byte
+	line int
+}
+
+// split cuts a file at its document markers. A line that begins with --- or ...
+// is one wherever it stands, in quotes and block scalars too, so no parser is
+// needed to find them, and a document with an error ends where it ends.
+func split(data []byte) []segment {
+	var (
+		out         []segment
+		start, line int
+		begun       = 0     // line on which the segment begins
+		content     = false // it holds more than comments and directives
+	)
+	cut := func(end, next int) {
+		out = append(out, segment{data[start:end], begun})
+		start, begun, content = end, next, false
+	}
+	for at := 0; at < len(data); {
+		end := at + lineEnd(data[at:])
+		text := data[at:end]
+		switch {
+		case marker(text, "---"):
+			if content {
+				cut(at, line)
+			}
+			content = true
+		case marker(text, "..."):
+			cut(end, line+1)
+		default:
+			if t := bytes.TrimLeft(text, " \t\r\n\ufeff"); len(t) > 0 && t[0] != '#' && text[0] != '%' {
+				content = true
+			}
+		}
+		at = end
+		line++
+	}
+	if start < len(data) {
+		out = append(out, segment{data[start:], begun})
+	}
+	return out
+}
+
+func marker(line []byte, m string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(m))
+	if !ok {
+		return false
+	}
+	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || lineBreak(rest) > 0
+}
+
+// lineBreak returns the length of the line break that b begins with. YAML knows
+// more of them than editors do.
+func lineBreak(b []byte) int {
+	switch {
+	case b[0] == '\n':
+		return 1
+	case b[0] == '\r':
+		if len(b) > 1 && b[1] == '\n' {
+			return 2
+		}
+		return 1
+	case b[0] == 0xc2 && len(b) > 1 && b[1] == 0x85: // NEL
+		return 2
+	case b[0] == 0xe2 && len(b) > 2 && b[1] == 0x80 && (b[2] == 0xa8 || b[2] == 0xa9): // LS, PS
+		return 3
+	}
+	return 0
+}
+
+// lineEnd returns the length of the first line of b, its break included.
+func lineEnd(b []byte) int {
+	for i := 0; i < len(b); {
+		j := bytes.IndexAny(b[i:], "\n\r\u0085\u2028\u2029")
+		if j < 0 {
+			return len(b)
+		}
+		i += j
+		if n := lineBreak(b[i:]); n > 0 {
+			return i + n
+		}
+		i++
+	}
+	return len(b)
+}
+
+// lines returns the number of lines that text spans, at least 1.
+func lines(text []byte) int {
+	n := 0
+	for at := 0; at < len(text); n++ {
+		at += lineEnd(text[at:])
+	}
+	return max(n, 1)
+}
+
+// lineAt returns line n of the text, from 1, and where it begins.
+func lineAt(text []byte, n int) (line []byte, start int) {
+	for ; n > 1 && start < len(text); n-- {
+		start += lineEnd(text[start:])
+	}
+	return text[start : start+lineEnd(text[start:])], start
+}
+
+// positionOf turns a byte offset into a position in the file.
+func (s segment) positionOf(offset int) Position {
+	offset = min(max(offset, 0), len(s.text))
+	n, start := 0, 0
+	for at := 0; at < len(s.text); n++ {
+		start = at
+		at += lineEnd(s.text[at:])
+		if at > offset {
+			n++
+			break
+		}
+	}
+	n = max(n, 1)
+	return Position{s.line + n, utf8.RuneCount(s.text[start:max(start, offset)]) + 1}
+}
+
+// read reads the documents of a segment: one, but for rare line breaks.
+func (s segment) read() []Document {
+	if at, ok := firstBadByte(s.text); !ok {
+		return []Document{{Line: s.line + 1, Errors: []SyntaxError{{
+			s.positionOf(at), fmt.Sprintf("is not text: byte 0x%02x is not UTF-8", s.text[at]),
+		}}}}
+	}
+	if t := bytes.TrimSpace(s.text); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
+		return []Document{s.readJSON()}
+	}
+	return s.readYAML()
+}
+
+func firstBadByte(text []byte) (at int, ok bool) {
+	if utf8.Valid(text) {
+		return 0, true
+	}
+	for at < len(text) {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at, false
+		}
+		at += size
+	}
+	return 0, true
+}
