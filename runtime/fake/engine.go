@@ -45,8 +45,12 @@ type Image struct {
 	Denied   bool
 }
 
-// Change is one change of a container: create, start, die, destroy or update.
+// FailedStart is the verb of a start that failed: an engine has no event for it.
+const FailedStart = "start-failed"
+
+// Change is one change of a container.
 type Change struct {
+	// Verb is create, start, start-failed, stop (asked to), die, destroy or update.
 	Verb string
 	// Client is the number of the client whose call it was, from 1; 0 is the
 	// engine's own doing, or somebody's.
@@ -153,7 +157,9 @@ func (e *Engine) byName(name string) *container {
 // changed reports a change to the observer and to the event streams.
 func (e *Engine) changed(verb string, client int, c *container) {
 	e.Observe(Change{Verb: verb, Client: client, Container: c.View})
-	e.publish(verb, c)
+	if verb != FailedStart {
+		e.publish(verb, c)
+	}
 }
 
 // create adds a container whose name is free.
@@ -177,7 +183,7 @@ func (e *Engine) start(client int, c *container) error {
 		if c.State == runtime.Created {
 			c.ExitCode, c.Error = code, text
 		}
-		e.changed("start-failed", client, c)
+		e.changed(FailedStart, client, c)
 		return fmt.Errorf("start %s: %s", c.Name, text)
 	}
 	c.run++

@@ -38,23 +38,10 @@ func (s *subscriber) take() []string {
 // publish sends an event to the streams of those whose container it is. Each
 // event has a fate of its own: it may be lost, come twice, or overtake another.
 func (e *Engine) publish(verb string, c *container) {
-	key, delay, lost, dup := e.Fate.event(verb + " " + c.Name)
-	if lost || verb == "start-failed" {
-		return
-	}
+	id := c.ID
 	for s := range e.subscribers {
-		if _, ok := runtime.Owned(s.rootDir, c.Name, c.Labels); !ok {
-			continue
-		}
-		if e.Fate.immediate {
-			s.deliver(c.ID)
-			continue
-		}
-		key := key + " " + s.rootDir
-		id := c.ID
-		e.Fate.at(key, delay, func() { s.deliver(id) })
-		if dup {
-			e.Fate.at(key+" again", 7*delay, func() { s.deliver(id) })
+		if _, ok := runtime.Owned(s.rootDir, c.Name, c.Labels); ok {
+			e.Fate.Deliver(s.rootDir+" "+verb+" "+c.Name, func() { s.deliver(id) })
 		}
 	}
 }

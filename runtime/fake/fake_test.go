@@ -210,13 +210,18 @@ func TestSandboxRestartLeavesItsContainersBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, engine := newEngine(1)
 		sandbox, id := start(t, engine.Client(rootDir), "web")
-		engine.Restart(sandbox)
-		networks := map[string]runtime.SandboxRef{}
-		for _, c := range engine.Containers() {
-			networks[c.ID] = c.Network
+		networks := func() map[string]runtime.SandboxRef {
+			found := map[string]runtime.SandboxRef{}
+			for _, c := range engine.Containers() {
+				found[c.ID] = c.Network
+			}
+			return found
 		}
-		if networks[id] == networks[sandbox] || networks[id].ID != sandbox {
-			t.Errorf("got %v, want the container in the network that its sandbox had before", networks)
+		before := networks()
+		engine.Restart(sandbox)
+		after := networks()
+		if before[id] != before[sandbox] || after[id] != before[id] || after[sandbox] == before[sandbox] {
+			t.Errorf("before %v, after %v; want the container in the network that its sandbox had before", before, after)
 		}
 	})
 }

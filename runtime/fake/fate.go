@@ -81,6 +81,8 @@ type Call struct {
 	Fence <-chan struct{}
 	// Broken, once closed, ends it without effect and soon: the connection broke.
 	Broken <-chan struct{}
+	// Rates are used in place of the fate's, where not nil.
+	Rates *Rates
 }
 
 var (
@@ -97,6 +99,9 @@ func (f *Fate) Do(ctx context.Context, c Call, effect func() error) error {
 		return errFenced
 	}
 	key, d, rates := f.draw(c.Verb, c.Object)
+	if c.Rates != nil {
+		rates = *c.Rates
+	}
 	wait := d.between(c.Min, c.Max)
 	fault := d.fault(rates)
 	switch fault {
@@ -128,6 +133,9 @@ func (f *Fate) happen(c Call, fault fault, d *draw, effect func() error) error {
 	}
 	err := effect()
 	switch {
+	case closed(c.Fence): // the effect was the last thing that the caller lived to ask for
+		f.Trace("%s %s: %s (caller dead)", c.Verb, c.Object, outcome(err))
+		return errFenced
 	case fault == lostReply:
 		f.Trace("%s %s: %s (reply lost)", c.Verb, c.Object, outcome(err))
 		return errBroken
@@ -144,12 +152,22 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// event tells what becomes of an event.
-func (f *Fate) event(object string) (key string, delay time.Duration, lost, dup bool) {
+// Deliver runs fn, which must not block, a little later: or never, or twice.
+// One that was sent before may overtake it.
+func (f *Fate) Deliver(object string, fn func()) {
+	if f.immediate {
+		fn()
+		return
+	}
 	key, d, rates := f.draw("event", object)
-	delay = d.between(100*time.Microsecond, 20*time.Millisecond)
-	u := d.unit()
-	return key, delay, u < rates.LostEvent, u >= rates.LostEvent && u < rates.LostEvent+rates.DupEvent
+	delay, u := d.between(100*time.Microsecond, 20*time.Millisecond), d.unit()
+	if u < rates.LostEvent {
+		return
+	}
+	f.at(key, delay, fn)
+	if u < rates.LostEvent+rates.DupEvent {
+		f.at(key+" again", 7*delay, fn)
+	}
 }
 
 // After runs fn, which must not block, at an instant of its own about d from
