@@ -17,10 +17,18 @@ func env(list []v1.EnvVar, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range list {
 		at := path.Index(i)
-		errs = append(errs, checked(at.Child("name"), list[i].Name, validation.IsEnvVarName)...)
+		errs = append(errs, checked(at.Child("name"), list[i].Name, envName)...)
 		errs = append(errs, valueFrom(&list[i], at.Child("valueFrom"))...)
 	}
 	return errs
+}
+
+// envName has one message for a name however it is wrong.
+func envName(name string) []string {
+	if len(validation.IsEnvVarName(name)) == 0 {
+		return nil
+	}
+	return []string{"must be letters, digits, '_', '-' and '.' without a digit first, and not begin with '..'"}
 }
 
 func valueFrom(variable *v1.EnvVar, path *field.Path) field.ErrorList {

@@ -36,8 +36,8 @@ func podSecurity(s *v1.PodSpec, path *field.Path) field.ErrorList {
 		optionalChoice(path.Child("fsGroupChangePolicy"), c.FSGroupChangePolicy, v1.FSGroupChangeOnRootMismatch, v1.FSGroupChangeAlways),
 		optionalChoice(path.Child("supplementalGroupsPolicy"), c.SupplementalGroupsPolicy,
 			v1.SupplementalGroupsPolicyMerge, v1.SupplementalGroupsPolicyStrict),
-		// MountOption waits for a feature that Kubernetes has not turned on yet.
-		optionalChoice(path.Child("seLinuxChangePolicy"), c.SELinuxChangePolicy, v1.SELinuxChangePolicyRecursive),
+		optionalChoice(path.Child("seLinuxChangePolicy"), c.SELinuxChangePolicy,
+			v1.SELinuxChangePolicyRecursive, v1.SELinuxChangePolicyMountOption),
 		seccompProfile(c.SeccompProfile, path.Child("seccompProfile")),
 		appArmorProfile(c.AppArmorProfile, path.Child("appArmorProfile")),
 		windowsOptions(c.WindowsOptions, path.Child("windowsOptions")),

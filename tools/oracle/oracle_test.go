@@ -1,0 +1,187 @@
+package oracle_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/podkeeper/podkeeper/tools/oracle"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	pods = flag.Int("pods", 2000, "how many generated pods to compare")
+	seed = flag.Uint64("seed", 0, "compare the pod of this seed only, if not 0")
+	from = flag.Uint64("from", 1, "the first seed")
+)
+
+func TestGeneratedPodsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
+	if *seed != 0 {
+		p := oracle.Generate(*seed)
+		text, err := json.MarshalIndent(p, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", text)
+		compare(t, p, fmt.Sprintf("seed %d", *seed))
+		return
+	}
+	seeds := make(chan uint64)
+	var workers sync.WaitGroup
+	var count tally
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for s := range seeds {
+				p := oracle.Generate(s)
+				compare(t, p, fmt.Sprintf("seed %d", s))
+				count.add(p)
+			}
+		})
+	}
+	for s := range uint64(*pods) {
+		if count.failed(t) {
+			break
+		}
+		seeds <- *from + s
+	}
+	close(seeds)
+	workers.Wait()
+	count.check(t)
+}
+
+// tally counts the verdicts, so that a generator that has gone bad is noticed:
+// a comparison of pods that are all refused says little.
+type tally struct {
+	sync.Mutex
+	all, valid int
+	kinds      map[string]int
+}
+
+func (c *tally) add(p *v1.Pod) {
+	judged, err := oracle.Theirs(p)
+	if err != nil {
+		return
+	}
+	c.Lock()
+	defer c.Unlock()
+	c.all++
+	if len(judged.Errors) == 0 {
+		c.valid++
+	}
+	if c.kinds == nil {
+		c.kinds = map[string]int{}
+	}
+	for _, e := range judged.Errors {
+		c.kinds[shape(e.Field)+" "+string(e.Type)]++
+	}
+}
+
+func shape(path string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range path {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth == 0 {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func (c *tally) failed(t *testing.T) bool { return t.Failed() }
+
+func (c *tally) check(t *testing.T) {
+	t.Logf("%d pods, %d valid, %d different kinds of error", c.all, c.valid, len(c.kinds))
+	if c.all >= 1000 && (c.valid < c.all/5 || c.valid > c.all*4/5) {
+		t.Errorf("%d of %d pods are valid: the generator should make both kinds often", c.valid, c.all)
+	}
+}
+
+func compare(t *testing.T, p *v1.Pod, what string) {
+	t.Helper()
+	diff, err := oracle.Compare(p)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func TestManifestsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
+	count := 0
+	for _, root := range []string{"../../testdata/manifests", "../../manifests/examples"} {
+		err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+			if os.IsNotExist(err) {
+				return nil
+			}
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for i, p := range podsIn(text) {
+				count++
+				t.Run(fmt.Sprintf("%s/%d", filepath.Base(path), i), func(t *testing.T) { compare(t, p, path) })
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d pods in manifests", count)
+}
+
+// podsIn decodes what decodes as a Pod, leniently: that something does not is
+// the business of another package's tests.
+func podsIn(text []byte) []*v1.Pod {
+	var list []*v1.Pod
+	for document := range strings.SplitSeq(string(text), "\n---") {
+		var p v1.Pod
+		if err := yaml.Unmarshal([]byte(document), &p); err != nil || p.Kind != "Pod" {
+			continue
+		}
+		if p.Namespace == "" {
+			p.Namespace = v1.NamespaceDefault
+		}
+		list = append(list, &p)
+	}
+	return list
+}
+
+func FuzzOracle(f *testing.F) {
+	for s := range uint64(20) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s uint64) { compare(t, oracle.Generate(s), fmt.Sprintf("seed %d", s)) })
+}
+
+func FuzzManifest(f *testing.F) {
+	for s := range uint64(50) {
+		text, err := json.Marshal(oracle.Generate(s))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var p v1.Pod
+		if json.Unmarshal(text, &p) == nil {
+			compare(t, &p, string(text))
+		}
+	})
+}
