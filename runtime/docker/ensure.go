@@ -46,7 +46,9 @@ func (r *Runtime) ensureSandbox(ctx context.Context, spec runtime.SandboxSpec) (
 		if err := r.provide(ctx, e, image); err != nil {
 			return runtime.Container{}, fmt.Errorf("pause image %s: %w", image.ref, err)
 		}
-		id, err = r.create(ctx, e, req)
+		if id, err = r.create(ctx, e, req); errors.Is(err, runtime.ErrNotFound) {
+			err = notOurNotFound(err)
+		}
 	}
 	if err != nil {
 		return runtime.Container{}, fmt.Errorf("create: %w", err)
@@ -89,11 +91,14 @@ func (r *Runtime) missing(ctx context.Context, e *engine, spec runtime.Container
 		return class(runtime.ErrImageNotFound, err)
 	}
 	if errors.Is(refused, runtime.ErrNotFound) {
-		// Both are there: what the engine could not find is something else.
-		return engineText(refused)
+		return notOurNotFound(refused)
 	}
 	return refused
 }
+
+// notOurNotFound takes the class off an error: what the engine could not find is
+// neither image nor container, so ErrNotFound would lead a caller astray.
+func notOurNotFound(err error) error { return fmt.Errorf("the engine lacks something: %v", err) }
 
 // maxNames is how often a create is tried: each time, somebody else's container
 // had the name, or nobody had it any more.
