@@ -49,8 +49,8 @@ func (n node) ensure(links ...podlog.Link) {
 	}
 }
 
-// files maps each link and file to its target, with the temporary folders'
-// names left out; folders that are empty map to "empty".
+// files maps each link to its target, with the temporary folders' names left
+// out, and each file to "file"; folders that are empty map to "empty".
 func (n node) files() map[string]string {
 	n.t.Helper()
 	files := map[string]string{}
@@ -87,6 +87,15 @@ func (n node) want(want map[string]string) {
 	}
 }
 
+func (n node) info(path string) fs.FileInfo {
+	n.t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return info
+}
+
 // put makes a link below the node's folder.
 func (n node) put(target, rel string) {
 	n.t.Helper()
@@ -104,8 +113,11 @@ func (n node) put(target, rel string) {
 func TestEnsureC126(t *testing.T) {
 	n := newNode(t)
 	first, second := n.link("web", "app", 0, "id0"), n.link("web", "app", 1, "id1")
-	for range 2 { // law 4
-		n.ensure(first, second)
+	n.ensure(first, second)
+	made := n.info(podlog.ContainerPath(n.cfg, first))
+	n.ensure(first, second) // law 4
+	if !os.SameFile(made, n.info(podlog.ContainerPath(n.cfg, first))) {
+		t.Error("a link that was right was made again")
 	}
 	n.want(map[string]string{
 		"pods/ops_web_u-1/.podkeeper":    "/root-a",
@@ -119,8 +131,8 @@ func TestEnsureC126(t *testing.T) {
 			t.Errorf("through %s: %q, %v", path, got, err)
 		}
 	}
-	if info, err := os.Stat(filepath.Dir(podlog.PodPath(n.cfg, first))); err != nil || info.Mode().Perm()&0o005 != 0o005 {
-		t.Errorf("log shippers cannot list the folder: %v, %v", info.Mode(), err)
+	if info := n.info(filepath.Dir(podlog.PodPath(n.cfg, first))); info.Mode().Perm()&0o005 != 0o005 {
+		t.Errorf("log shippers cannot list the folder, mode %v", info.Mode())
 	}
 }
 
@@ -217,6 +229,7 @@ func TestEnsureRefusesNames(t *testing.T) {
 	good := n.link("web", "app", 0, "id0")
 	tests := map[string]func(cfg *podlog.Config, l *podlog.Link){
 		"a container that leads out":   func(_ *podlog.Config, l *podlog.Link) { l.Container = ".." },
+		"a container that is here":     func(_ *podlog.Config, l *podlog.Link) { l.Container = "." },
 		"a container that is none":     func(_ *podlog.Config, l *podlog.Link) { l.Container = "" },
 		"a pod of several parts":       func(_ *podlog.Config, l *podlog.Link) { l.Key.Name = "a/b" },
 		"a namespace with a separator": func(_ *podlog.Config, l *podlog.Link) { l.Key.Namespace = "a_b" },

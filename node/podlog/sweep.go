@@ -38,7 +38,7 @@ func Sweep(cfg Config, keep []Link) (removed int, err error) {
 	}
 	ours := map[string]bool{}
 	for _, e := range entries {
-		if e.IsDir() && owned(pods, e.Name(), cfg.Owner) {
+		if owned(pods, e.Name(), cfg.Owner) {
 			ours[e.Name()] = true
 		}
 	}
@@ -67,7 +67,7 @@ func RemovePod(cfg Config, key pod.Key, uid types.UID) error {
 	if !owned(pods, folder, cfg.Owner) {
 		// Empty is what a crash leaves, and somebody may have removed the whole
 		// folder: what points into it from outside is by its name this pod's.
-		if err := remove(pods, folder); err != nil {
+		if info, err := pods.Lstat(folder); err == nil && (!info.IsDir() || remove(pods, folder) != nil) {
 			return nil
 		}
 	}
@@ -77,8 +77,12 @@ func RemovePod(cfg Config, key pod.Key, uid types.UID) error {
 	return nil
 }
 
-// owned reports whether a pod's folder names the owner.
+// owned reports whether it is a pod's folder that names the owner. A link to
+// one is not.
 func owned(pods *os.Root, folder, owner string) bool {
+	if info, err := pods.Lstat(folder); err != nil || !info.IsDir() {
+		return false
+	}
 	got, err := pods.Readlink(path.Join(folder, marker))
 	return err == nil && got == owner
 }

@@ -67,7 +67,8 @@ func TestSweepOfWhatACrashLeaves(t *testing.T) {
 func TestSweepLeavesAlone(t *testing.T) {
 	n := newNode(t)
 	mine := n.link("web", "app", 0, "id0")
-	n.ensure(mine)
+	kept := n.link("web", "side", 0, "id7")
+	n.ensure(mine, kept)
 	other := n
 	other.cfg.Owner = "/root-b"
 	theirs := other.link("job", "app", 0, "id1")
@@ -81,14 +82,19 @@ func TestSweepLeavesAlone(t *testing.T) {
 	n.put("/nowhere", "containers/web_ops_app-else.log")
 	n.put(podlog.PodPath(n.cfg, mine), "containers/favourite.log")
 	n.file("pods/ops_web_u-1/app/0.log.offset")
+	n.file("pods/ops_web_u-1/app/7.log")
 	n.put("/nowhere", "pods/ops_web_u-1/app/latest.log")
 	n.file("pods/stray")
-	n.put(filepath.Join(n.dir, "pods/ops_web_u-1"), "pods/alias")
+	n.put("ops_web_u-1", "pods/alias")
+	n.put("ops_web_u-1", "pods/ops_alias_u-1")
 	want := n.files()
 	delete(want, "pods/ops_web_u-1/app/0.log")
 	delete(want, "containers/web_ops_app-id0.log")
-	n.sweep(2)
+	n.sweep(2, kept)
 	n.want(want)
+	if err := podlog.RemovePod(n.cfg, pod.Key{Namespace: "ops", Name: "alias"}, "u-1"); err != nil {
+		t.Error(err)
+	}
 	if err := podlog.RemovePod(n.cfg, theirs.Key, theirs.UID); err != nil {
 		t.Error(err)
 	}
