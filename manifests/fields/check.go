@@ -1,0 +1,145 @@
+package fields
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Finding is a field that is set and not, or not wholly, acted on.
+type Finding struct {
+	// Path is the path of the field, as field.Path prints it.
+	Path string
+	// Verdict is Accepted or Refused.
+	Verdict Verdict
+	// Reason is a phrase that goes with the path: "not supported by this version".
+	Reason string
+}
+
+// Check returns the fields of a pod, as the manifest has it and before any
+// default, that are refused or have no effect. One that asks for nothing (an
+// empty securityContext, hostUsers: true) is not among them.
+func Check(p *v1.Pod) []Finding {
+	c := checker{lookup: NewLookup()}
+	c.walk(reflect.ValueOf(p).Elem(), []place{{}})
+	c.notes(p)
+	return c.findings
+}
+
+// place is one step on the way to a value.
+type place struct{ path, pattern string }
+
+type checker struct {
+	lookup   Lookup
+	findings []Finding
+}
+
+// walk visits what is set; way has the places from the root to the value.
+func (c *checker) walk(v reflect.Value, way []place) {
+	here := way[len(way)-1]
+	set := false
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v, set = v.Elem(), true
+	}
+	item := strings.HasSuffix(here.pattern, "[]")
+	switch {
+	case isLeaf(v.Type()):
+		if set || item || !v.IsZero() {
+			c.found(v, way)
+		}
+	case v.Kind() == reflect.Struct:
+		if set && c.lookup.rules[here.pattern].Presence || item && v.IsZero() {
+			c.found(v, way)
+			return
+		}
+		for _, f := range structFields(v.Type()) {
+			next := place{join(here.path, f.name), join(here.pattern, f.name)}
+			if f.name == "" {
+				c.walk(v.Field(f.index), way)
+				continue
+			}
+			c.walk(v.Field(f.index), append(slices.Clip(way), next))
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			next := place{here.path + "[" + strconv.Itoa(i) + "]", here.pattern + "[]"}
+			c.walk(v.Index(i), append(slices.Clip(way), next))
+		}
+	case v.Kind() == reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			next := place{here.path + "[" + k.String() + "]", here.pattern + "{" + k.String() + "}"}
+			c.found(v.MapIndex(k), append(slices.Clip(way), next))
+		}
+	}
+}
+
+// found judges one value that is set.
+func (c *checker) found(v reflect.Value, way []place) {
+	rule := c.lookup.Of(way[len(way)-1].pattern)
+	text := ""
+	if isLeaf(v.Type()) {
+		text = literal(v)
+	}
+	verdict := rule.Verdict
+	switch {
+	case rule.Path == "" || slices.Contains(rule.Neutral, text):
+		return
+	case verdict == Acted && len(rule.Only) > 0 && !slices.Contains(rule.Only, text):
+		verdict, rule.judged = Refused, rule.Path
+	case verdict == Acted || verdict == "":
+		return
+	}
+	f := Finding{Path: where(rule, way), Verdict: verdict, Reason: rule.Reason}
+	if verdict == Accepted {
+		f.Reason = "has no effect here: " + rule.Reason
+	}
+	if !slices.Contains(c.findings, f) {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// where returns the path of what a rule is about, on the way to a value.
+func where(rule Rule, way []place) string {
+	i := slices.IndexFunc(way, func(p place) bool { return p.pattern == rule.judged })
+	if i < 0 {
+		return way[len(way)-1].path
+	}
+	if rule.Each && i+1 < len(way) {
+		i++
+	}
+	return way[i].path
+}
+
+func literal(v reflect.Value) string {
+	if v.CanAddr() {
+		if s, ok := v.Addr().Interface().(fmt.Stringer); ok {
+			return s.String()
+		}
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// notes adds what hangs on more than one field.
+func (c *checker) notes(p *v1.Pod) {
+	if policy := p.Spec.DNSPolicy; policy == v1.DNSClusterFirst || policy == v1.DNSClusterFirstWithHostNet {
+		c.findings = append(c.findings, Finding{
+			"spec.dnsPolicy", Accepted, "has no effect here: there is no cluster DNS, so it is that of the node, as with Default",
+		})
+	}
+	for i, v := range p.Spec.Volumes {
+		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
+			c.findings = append(c.findings, Finding{
+				fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Accepted, "has no effect here: only that of medium Memory is enforced by this version",
+			})
+		}
+	}
+}

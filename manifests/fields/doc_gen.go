@@ -1,0 +1,59 @@
+package fields
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Doc returns the table for people, in Markdown.
+func Doc() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# What becomes of each field of a pod
+
+<!-- Generated from manifests/fields by go generate; edit the table there. -->
+
+A field stands for all that is below it, unless that has a line of its own. ` + "`[]`" + ` is any item of a list, ` + "`{}`" + `
+any value of a map.
+
+- **acted on**: what it asks for is done.
+- **accepted**: it has no effect here; ` + "`podkeeper validate`" + ` says so.
+- **refused**: the pod does not run while the field asks for something. Absent, empty and the values in parentheses ask for nothing.
+
+The last column says what an edit of the field restarts: the **pod**, the **container**, nothing (**live**), nothing
+unless its resizePolicy says so (**in place**); **none** is for identity and for what has no effect. A port with a hostPort
+counts for the pod as a whole.
+
+| field | verdict | | an edit |
+|---|---|---|---|
+`)
+	lookup := NewLookup()
+	for _, r := range Table() {
+		if strings.HasPrefix(r.Path, "spec.initContainers[]") || strings.HasPrefix(r.Path, "spec.ephemeralContainers[]") {
+			continue
+		}
+		full := lookup.Of(r.Path)
+		if full.Verdict == "" {
+			continue // only its children have one
+		}
+		fmt.Fprintf(&b, "| `%s` | %s%s | %s | %s |\n", r.Path, full.Verdict, values(full), reason(full), full.Class)
+	}
+	return b.Bytes()
+}
+
+func values(r Rule) string {
+	switch {
+	case len(r.Neutral) > 0:
+		return " (" + strings.Join(r.Neutral, ", ") + ")"
+	case len(r.Only) > 0:
+		return ": " + strings.Join(r.Only, ", ") + "; else refused"
+	}
+	return ""
+}
+
+func reason(r Rule) string {
+	if r.Verdict == Acted && len(r.Only) == 0 {
+		return ""
+	}
+	return r.Reason
+}
