@@ -46,7 +46,7 @@ func TestContract(t *testing.T) {
 
 // newRuntime returns a Runtime with a root dir of its own, whose containers go
 // with the test.
-func newRuntime(t *testing.T, cfg docker.Config) (*docker.Runtime, string) {
+func newRuntime(t testing.TB, cfg docker.Config) (*docker.Runtime, string) {
 	t.Helper()
 	cfg.RootDir = t.TempDir()
 	r, err := docker.New(cfg, slog.New(slog.DiscardHandler))

@@ -1,5 +1,11 @@
 package docker
 
+import (
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
 // Pure parts, for tests.
 var (
 	OOMFloor  = oomFloor
@@ -11,4 +17,15 @@ var (
 func Resolvers(etc, behind string) (servers, search, options []string, broken bool) {
 	got := chooseResolvers(parseResolvConf(etc), parseResolvConf(behind))
 	return got.servers, got.search, got.options, got.broken
+}
+
+// SandboxBody and ContainerBody are what r sends to create them.
+func (r *Runtime) SandboxBody(spec runtime.SandboxSpec, image string) (*container.Config, *container.HostConfig) {
+	req := sandboxRequest(r.settings, spec, image, resolvConf{}, r.current.Load().oomFloor)
+	return req.config, req.host
+}
+
+func (r *Runtime) ContainerBody(spec runtime.ContainerSpec) (*container.Config, *container.HostConfig) {
+	req := containerRequest(r.settings, spec, r.current.Load().oomFloor)
+	return req.config, req.host
 }

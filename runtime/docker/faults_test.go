@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
+	"github.com/podkeeper/podkeeper/runtime/pause"
 )
 
 const create = "POST /containers/create"
@@ -171,6 +173,64 @@ func TestSandboxCalls(t *testing.T) {
 	if diff := cmp.Diff(want, engine.Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
+}
+
+// Pods that start beside each other on a new engine load the image once.
+func TestPauseImageIsLoadedOnce(t *testing.T) {
+	const pods = 3
+	ref, _, err := pause.Image("amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missed sync.WaitGroup
+	missed.Add(pods)
+	lacks := func(w http.ResponseWriter, req *http.Request) { // all find out before any does something about it
+		missed.Done()
+		missed.Wait()
+		status(http.StatusNotFound, "no image")(w, req)
+	}
+	spec := runtime.SandboxSpec{Identity: identity(runtime.SandboxName)}
+	engine := newScript(t, map[string][]answer{
+		create:                         {lacks, lacks, lacks, created("abc")},
+		"GET /images/" + ref + "/json": {status(http.StatusNotFound, "no image"), status(http.StatusOK, "{}")},
+		"POST /images/load":            {status(http.StatusOK, `{"stream": "Loaded image"}`)},
+		"POST /containers/abc/start":   {status(http.StatusNoContent, "")},
+		"GET /containers/abc/json":     {inspects(t, spec.Identity, `{"State": {"Status": "running"}}`)},
+	})
+	r := engine.Runtime(t, docker.Config{})
+	ended := make(chan error)
+	for range pods {
+		go func() {
+			_, err := r.EnsureSandbox(t.Context(), spec)
+			ended <- err
+		}()
+	}
+	for range pods {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	loads := 0
+	for _, call := range engine.Calls() {
+		if strings.HasPrefix(call, "POST /images/load") {
+			loads++
+		}
+	}
+	if loads != 1 {
+		t.Errorf("loaded %d times: %v", loads, engine.Calls())
+	}
+
+	// An engine that refuses the archive says why.
+	engine = newScript(t, map[string][]answer{
+		create:                         {status(http.StatusNotFound, "no image")},
+		"GET /images/" + ref + "/json": {status(http.StatusNotFound, "no image")},
+		"POST /images/load": {func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			status(http.StatusOK, `{"errorDetail": {"message": "disk full"}}`)(w, req)
+		}},
+	})
+	_, err = engine.Runtime(t, docker.Config{}).EnsureSandbox(t.Context(), spec)
+	checkClass(t, err, errAny)
 }
 
 // One hung container costs its own caller a deadline, and nobody else anything.
