@@ -237,3 +237,31 @@ func (n *Node) aliasOf() *Node {
 	c.aliased = c.weight
 	return &c
 }
+
+// With returns a copy of a mapping that has a string under a key as well, where
+// it has none yet.
+func (n *Node) With(key, value string) *Node {
+	if n.Kind != Object || n.Member(key) != nil {
+		return n
+	}
+	c := *n
+	v := &Node{Kind: String, Line: n.Line, Column: n.Column, Text: value}
+	v.measure()
+	c.Members = append(c.Members[:len(c.Members):len(c.Members)], Member{Key: key, Line: n.Line, Column: n.Column, Value: v})
+	c.measure()
+	return &c
+}
+
+// Without returns a copy of a mapping that lacks a key.
+func (n *Node) Without(key string) *Node {
+	c := *n
+	c.Members = nil
+	for _, m := range n.Members {
+		if m.Key != key {
+			c.Members = append(c.Members, m)
+		}
+	}
+	c.aliased = 0
+	c.measure()
+	return &c
+}

@@ -1,0 +1,129 @@
+package manifests
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/podkeeper/podkeeper/manifests/decode"
+	"github.com/podkeeper/podkeeper/manifests/fields"
+	"github.com/podkeeper/podkeeper/pod"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The annotations that tell where a pod comes from, as on static pods.
+const (
+	SourceAnnotation = "kubernetes.io/config.source"
+	HashAnnotation   = "kubernetes.io/config.hash"
+)
+
+// Name returns the name of a pod of a manifest on a node.
+func Name(name, nodeName string) string {
+	if nodeName == "" || name == "" {
+		return name
+	}
+	return name + "-" + strings.ToLower(nodeName)
+}
+
+// key returns the key that an object's metadata give it as a pod, also where the
+// rest is broken; zero where there is no name.
+func (p *parser) key(root *decode.Node) pod.Key {
+	name, ok := text(root.Member("metadata").Member("name"))
+	if !ok {
+		return pod.Key{}
+	}
+	namespace := root.Member("metadata").Member("namespace")
+	key := pod.Key{Namespace: v1.NamespaceDefault, Name: Name(name, p.opts.NodeName)}
+	if ns, ok := text(namespace); ok {
+		key.Namespace = ns
+	} else if namespace != nil && namespace.Kind != decode.Null && namespace.Text != "" {
+		return pod.Key{} // it is in a namespace, and nobody knows which
+	}
+	return key
+}
+
+// identify makes an object the pod of this node and source.
+func identify(object *v1.Pod, source pod.SourceKind, nodeName string) {
+	if object.Namespace == "" {
+		object.Namespace = v1.NamespaceDefault
+	}
+	object.Name = Name(object.Name, nodeName)
+	object.Spec.NodeName = "" // the manifest's own has no say
+	if source == pod.FileSource {
+		// As the kubelet does it: a pod of a file stays when its node has troubles.
+		tolerate(object, v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute})
+	}
+}
+
+func tolerate(object *v1.Pod, want v1.Toleration) {
+	tolerations := slices.Clone(object.Spec.Tolerations)
+	for i, t := range tolerations {
+		if t.MatchToleration(&want) {
+			tolerations[i] = want
+			object.Spec.Tolerations = tolerations
+			return
+		}
+	}
+	object.Spec.Tolerations = append(tolerations, want)
+}
+
+// finish drops what an API server would keep in a pod and adds what the agent
+// says of it. There is no time among it: the same text gives the same pod.
+func finish(object *v1.Pod, source pod.SourceKind, nodeName string) {
+	object.Spec.NodeName = strings.ToLower(nodeName)
+	object.ObjectMeta = metav1.ObjectMeta{
+		Name:        object.Name,
+		Namespace:   object.Namespace,
+		UID:         object.UID,
+		Labels:      object.Labels,
+		Annotations: object.Annotations,
+	}
+	object.Status = v1.PodStatus{}
+	annotations := map[string]string{}
+	for k, v := range object.Annotations {
+		if !slices.Contains(fields.AgentAnnotations(), k) {
+			annotations[k] = v
+		}
+	}
+	object.Annotations = annotations
+	hash := configHash(object)
+	annotations[SourceAnnotation] = string(source)
+	annotations[HashAnnotation] = hash
+}
+
+var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
+
+func validUID(uid string) bool { return uidPattern.MatchString(uid) }
+
+// MintUID returns the UID of a pod whose manifest gives it none: a UUID of
+// version 5 over the agent's root dir, its node name, the key and the pod hash.
+// Where the pod came from plays no part, so it keeps the UID when its file is
+// renamed or it moves to a URL.
+func MintUID(rootDir, nodeName string, key pod.Key, hash pod.Hash) types.UID {
+	space := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/podkeeper/podkeeper"))
+	name := strings.Join([]string{rootDir, nodeName, key.Namespace, key.Name, hash.String()}, "\x00")
+	return types.UID(uuid.NewSHA1(space, []byte(name)).String())
+}
+
+// scalar prints a value that is short enough for a message.
+func scalar(value any) (string, bool) {
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if len(v.String()) > 256 {
+			return "", false
+		}
+		return fmt.Sprintf("%q", v.String()), true
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Sprint(v.Interface()), true
+	}
+	return "", false
+}

@@ -1,0 +1,43 @@
+package manifests
+
+import (
+	v1 "k8s.io/api/core/v1"
+)
+
+// QOSClass returns the quality of service class of a pod with its defaults:
+// Guaranteed where each container has a limit for cpu and memory and requests as
+// much, BestEffort where none asks for either, else Burstable.
+func QOSClass(p *v1.Pod) v1.PodQOSClass {
+	var all []v1.ResourceRequirements
+	if r := p.Spec.Resources; r != nil && (asks(r.Requests) || asks(r.Limits)) {
+		all = append(all, *r) // the pod's own settle it
+	} else {
+		for _, c := range allContainers(p) {
+			all = append(all, c.Resources)
+		}
+	}
+	asked, guaranteed := false, true
+	for _, r := range all {
+		asked = asked || asks(r.Requests) || asks(r.Limits)
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			limit, request := r.Limits[name], r.Requests[name]
+			if limit.Sign() <= 0 || request.Sign() > 0 && request.Cmp(limit) != 0 {
+				guaranteed = false
+			}
+		}
+	}
+	switch {
+	case !asked:
+		return v1.PodQOSBestEffort
+	case guaranteed:
+		return v1.PodQOSGuaranteed
+	default:
+		return v1.PodQOSBurstable
+	}
+}
+
+// asks reports whether a list asks for cpu or memory.
+func asks(list v1.ResourceList) bool {
+	cpu, memory := list[v1.ResourceCPU], list[v1.ResourceMemory]
+	return cpu.Sign() > 0 || memory.Sign() > 0
+}
