@@ -1,0 +1,195 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// outcome is what one step came to.
+type outcome struct {
+	step Step
+	// container is what a create made, or an update left.
+	container runtime.Container
+	took      time.Duration
+	err       error
+}
+
+// starts reports whether the wave makes or starts containers, which is what
+// keeps the engine busy. Waiting for one to end does not.
+func starts(wave []Step) bool {
+	return slices.ContainsFunc(wave, func(s Step) bool {
+		return s.Verb == CreateSandbox || s.Verb == CreateContainer || s.Verb == StartContainer
+	})
+}
+
+// startQueued starts the waves that may run now, in the order they came. One
+// that waits follows its pod's plan until it starts.
+func (s *state) startQueued() {
+	if !s.online {
+		return
+	}
+	now := time.Now()
+	s.starting = slices.DeleteFunc(s.starting, func(e *entry) bool { return !e.busy || !starts(e.wave) || now.Sub(e.began) >= slowCall })
+	s.queue = slices.DeleteFunc(s.queue, func(key pod.Key) bool {
+		e := s.pods[key]
+		if e == nil || len(e.wave) == 0 || !e.known() {
+			return true
+		}
+		heavy := starts(e.wave)
+		if heavy && len(s.starting) >= s.cfg.Parallel {
+			return false
+		}
+		e.busy, e.began = true, now
+		if heavy {
+			s.starting = append(s.starting, e)
+		}
+		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, wave: e.wave, mounting: new(sync.Mutex)}
+		for _, seen := range e.seen {
+			job.observed = append(job.observed, seen.c)
+		}
+		ctx := s.ctx
+		s.spawn(func() {
+			outcomes := job.run(ctx)
+			s.report(ctx, func(s *state) { s.foldWave(e, outcomes) })
+		})
+		return true
+	})
+}
+
+// job is one wave with all that it needs.
+type job struct {
+	deps     Deps
+	node     Node
+	pod      *pod.Pod
+	state    State
+	observed []runtime.Container
+	wave     []Step
+	// mounting is held while volumes are set up: those of a pod one at a time.
+	mounting *sync.Mutex
+}
+
+// run takes the steps of the wave beside each other and waits for all.
+func (j job) run(ctx context.Context) []outcome {
+	out := make([]outcome, len(j.wave))
+	one := func(i int) {
+		begin := time.Now()
+		c, err := j.step(ctx, j.wave[i])
+		out[i] = outcome{step: j.wave[i], container: c, took: time.Since(begin), err: err}
+	}
+	if len(out) == 1 {
+		one(0)
+		return out
+	}
+	var all sync.WaitGroup
+	for i := range out {
+		all.Go(func() { one(i) })
+	}
+	all.Wait()
+	return out
+}
+
+// step does one thing and decides nothing.
+func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
+	rt := j.deps.Runtime
+	switch s.Verb {
+	case SavePod:
+		data, err := encodePod(j.pod)
+		if err != nil {
+			return runtime.Container{}, fmt.Errorf("encode pod %s: %w", s.Pod, err)
+		}
+		return runtime.Container{}, j.deps.Store.WriteFile(podFileName(s.UID), data)
+	case SaveState:
+		data, err := encodeState(j.state)
+		if err != nil {
+			return runtime.Container{}, fmt.Errorf("encode state of %s: %w", s.Pod, err)
+		}
+		return runtime.Container{}, j.deps.Store.WriteFile(stateFileName(s.UID), data)
+	case CreateSandbox:
+		return j.createSandbox(ctx, s)
+	case CreateContainer:
+		return j.createContainer(ctx, s)
+	case StartContainer:
+		return runtime.Container{}, rt.Start(ctx, s.ID)
+	case StopContainer:
+		return runtime.Container{}, rt.Stop(ctx, s.ID, s.Grace)
+	case RemoveContainer:
+		return runtime.Container{}, rt.Remove(ctx, s.ID)
+	case UpdateResources:
+		r := resources(containerOf(j.pod.Object, s.Container))
+		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
+	case LinkLog:
+		return runtime.Container{}, j.link(s.ID)
+	case RemoveFolder:
+		return runtime.Container{}, errors.Join(
+			j.deps.Logs.Unlink(s.Pod, s.UID),
+			j.removeFolder(s),
+		)
+	default:
+		panic("no such step: " + string(s.Verb))
+	}
+}
+
+func (j job) removeFolder(s Step) error {
+	if err := j.deps.Volumes.Remove(s.UID); err != nil {
+		return fmt.Errorf("remove volumes of %s: %w", s.Pod, err)
+	}
+	return j.deps.Store.RemovePod(s.UID)
+}
+
+// errMount classes what a volume needs and does not find.
+type errMount struct{ err error }
+
+func (e errMount) Error() string { return e.err.Error() }
+func (e errMount) Unwrap() error { return e.err }
+
+// createSandbox sets up every volume of the pod first: one that cannot be had
+// holds the whole pod back.
+func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, error) {
+	if err := j.ensureVolumes(s.UID, j.pod.Object.Spec.Volumes); err != nil {
+		return runtime.Container{}, err
+	}
+	return j.deps.Runtime.EnsureSandbox(ctx, sandboxSpec(j.pod, s.UID, s.Attempt))
+}
+
+// createContainer looks at the volumes that the container mounts again: a socket
+// may be gone since the last attempt.
+func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, error) {
+	c := containerOf(j.pod.Object, s.Container)
+	if err := j.ensureVolumes(s.UID, mounted(j.pod.Object, c)); err != nil {
+		return runtime.Container{}, err
+	}
+	path := func(v v1.Volume) string { return j.deps.Volumes.Path(s.UID, v) }
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, path)
+	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
+	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
+}
+
+func (j job) ensureVolumes(uid types.UID, volumes []v1.Volume) error {
+	j.mounting.Lock()
+	defer j.mounting.Unlock()
+	for _, v := range volumes {
+		if err := j.deps.Volumes.Ensure(uid, v); err != nil {
+			return errMount{err}
+		}
+	}
+	return nil
+}
+
+func (j job) link(id string) error {
+	for _, c := range j.observed {
+		if c.ID == id {
+			return j.deps.Logs.Link(c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package reconcile
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// foldWave takes over what a wave came to, and makes the pod due: whatever
+// happened, it is looked at again (law 3).
+func (s *state) foldWave(e *entry, outcomes []outcome) {
+	e.busy = false
+	for _, o := range outcomes {
+		if o.err != nil {
+			s.foldFailure(e, o)
+			continue
+		}
+		delete(e.failures, o.step.failureKey())
+		s.foldSuccess(e, o)
+		if o.step.Changes() {
+			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)
+		}
+	}
+	s.mark(e.key)
+}
+
+// done is how the log says that a step was taken.
+var done = map[Verb]string{
+	CreateSandbox:   "sandbox started",
+	CreateContainer: "container created",
+	StartContainer:  "container started",
+	StopContainer:   "container stopped",
+	RemoveContainer: "container removed",
+	UpdateResources: "container resources set",
+	RemoveFolder:    "pod folder removed",
+}
+
+func logArgs(o outcome) []any {
+	args := []any{"pod", o.step.Pod}
+	if o.step.Container != "" {
+		args = append(args, "container", o.step.Container, "attempt", o.step.Attempt)
+	}
+	if o.step.Reason != "" {
+		args = append(args, "reason", string(o.step.Reason))
+	}
+	if o.step.Message != "" {
+		args = append(args, "message", o.step.Message)
+	}
+	return append(args, "took", o.took.Round(time.Millisecond))
+}
+
+func (s *state) foldSuccess(e *entry, o outcome) {
+	id := o.step.ID
+	switch o.step.Verb {
+	case SavePod:
+		s.updateRecord(e, o.step.UID, func(r *Record) { r.Pod = e.plan.Pod })
+	case SaveState:
+		s.updateRecord(e, o.step.UID, func(r *Record) { r.State = e.plan.State })
+	case CreateSandbox, CreateContainer:
+		s.learn(o.container)
+	case StartContainer:
+		if seen := e.seen[id]; seen != nil {
+			s.seq++
+			seen.c.State, seen.seq = runtime.Running, s.seq
+			s.inspects.add(id)
+		}
+	case StopContainer:
+		s.ask(e, id)
+	case RemoveContainer:
+		s.forget(id)
+	case UpdateResources:
+		e.updated[id] = o.container.Resources
+		s.inspects.add(id)
+	case LinkLog:
+		e.linked[id] = true
+	case RemoveFolder:
+		delete(e.records, o.step.UID)
+	}
+}
+
+func (s *state) updateRecord(e *entry, uid types.UID, change func(*Record)) {
+	rec := e.records[uid]
+	change(&rec)
+	e.records[uid] = rec
+}
+
+// learn takes over a container that a step made.
+func (s *state) learn(c runtime.Container) {
+	seen := s.sight(c.ID, c.Key)
+	s.seq++
+	seen.c, seen.known, seen.made, seen.seq = c, true, true, s.seq
+}
+
+// ask holds the pod back until a container was inspected.
+func (s *state) ask(e *entry, id string) {
+	if seen := e.seen[id]; seen != nil {
+		s.seq++
+		seen.known, seen.seq = false, s.seq
+		s.inspects.add(id)
+	}
+}
+
+// foldFailure notes a failed step and when to try it again. What it may have
+// done all the same is found by looking.
+func (s *state) foldFailure(e *entry, o outcome) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.look(false)
+	for id, seen := range e.seen {
+		if id == o.step.ID || seen.c.IsSandbox() {
+			s.ask(e, id)
+		}
+	}
+	if o.step.Verb == CreateContainer && errors.Is(o.err, runtime.ErrImageNotFound) {
+		s.image(o.step.Image).absent()
+		return
+	}
+	key := o.step.failureKey()
+	f := e.failures[key]
+	f.Count++
+	f.away = unavailable(o.err)
+	f.Waiting = Waiting{failureReason(o), o.err.Error()}
+	f.Retry = time.Now().Add(stepDelay(f.Count))
+	e.failures[key] = f
+	s.deps.Log.Warn(string(o.step.Verb)+" failed", append(logArgs(o), "err", o.err, "retry", stepDelay(f.Count))...)
+}
+
+func failureReason(o outcome) Reason {
+	var mount errMount
+	switch {
+	case errors.As(o.err, &mount):
+		return FailedMount
+	case o.step.Verb == CreateSandbox:
+		return FailedCreatePodSandBox
+	case o.step.Verb == CreateContainer:
+		return CreateContainerError
+	case o.step.Verb == StartContainer:
+		return RunContainerError
+	default:
+		return FailedSync
+	}
+}

@@ -1,0 +1,250 @@
+package reconcile
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Store is the root dir, by names relative to it. Writes are atomic.
+type Store interface {
+	ReadFile(name string) ([]byte, error)
+	WriteFile(name string, data []byte) error
+	Entries(dir string) ([]string, error)
+	// RemovePod removes pods/<uid>; one that is gone is success.
+	RemovePod(uid types.UID) error
+}
+
+// Volumes makes the volumes of a pod available on the host.
+type Volumes interface {
+	// Ensure makes the volume, or checks it; it is called before each create.
+	Ensure(uid types.UID, v v1.Volume) error
+	// Path is where Ensure puts it. It does no I/O.
+	Path(uid types.UID, v v1.Volume) string
+	// Remove unmounts and removes all volumes of a pod that live in its folder.
+	Remove(uid types.UID) error
+}
+
+// Logs keeps the links by which log shippers find container logs.
+type Logs interface {
+	Link(c runtime.Container) error
+	Unlink(key pod.Key, uid types.UID) error
+}
+
+// Config is how the loop works. Zero values are usable but for Node.
+type Config struct {
+	Node Node
+	// HostIP is the node's address that status shows, "" for none.
+	HostIP string
+	// Parallel is how many pods make or start containers at a time; 0 is 4. More
+	// than the cores can feed only makes all of them late.
+	Parallel int
+	// Period is that of the full look; 0 is 5 min.
+	Period time.Duration
+	// Wall is the clock for times that are remembered and shown; nil is time.Now.
+	Wall func() time.Time
+}
+
+// Deps are what the loop reads and acts through.
+type Deps struct {
+	Runtime runtime.Runtime
+	Store   Store
+	Volumes Volumes
+	Logs    Logs
+	Log     *slog.Logger
+	// Progress is told how pulls go; nil is nobody.
+	Progress func(runtime.PullProgress)
+}
+
+// Loop is the handle to a running loop.
+type Loop struct {
+	cfg  Config
+	deps Deps
+	// reports carries what others found out or did to the goroutine that owns the
+	// state, as a function that folds it in.
+	reports chan func(*state)
+}
+
+// slowCall is how long a call may take before it no longer counts against
+// Config.Parallel: a hung one delays its own pod only (law 7).
+const slowCall = 5 * time.Second
+
+// New returns a loop that Run runs.
+func New(cfg Config, deps Deps) *Loop {
+	if cfg.Parallel == 0 {
+		cfg.Parallel = 4
+	}
+	if cfg.Period == 0 {
+		cfg.Period = 5 * time.Minute
+	}
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
+	}
+	return &Loop{cfg: cfg, deps: deps, reports: make(chan func(*state))}
+}
+
+// Run keeps the pods of the newest set that it receives until ctx ends, and
+// returns when all that it started has returned. It leaves the pods running.
+func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
+	s := newState(l)
+	if err := s.load(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.tasks.Wait()
+	defer cancel()
+	s.ctx = ctx
+	s.spawn(func() { l.watch(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case set := <-sets:
+			s.setDesired(set)
+		case report := <-l.reports:
+			report(s)
+		case <-timer.C:
+			s.wakeDue(time.Now())
+		}
+		s.drain(l.reports)
+		s.work()
+		timer.Reset(s.nextWake(time.Now()))
+	}
+}
+
+// report hands f to the goroutine that owns the state; it gives up when ctx ends.
+func (l *Loop) report(ctx context.Context, f func(*state)) {
+	select {
+	case l.reports <- f:
+	case <-ctx.Done():
+	}
+}
+
+// watch keeps the event stream up, and asks for a full look each time it is.
+func (l *Loop) watch(ctx context.Context) {
+	changed := make(chan string)
+	var relay sync.WaitGroup
+	relay.Go(func() {
+		for {
+			select {
+			case id := <-changed:
+				l.report(ctx, func(s *state) { s.touched(id) })
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	defer relay.Wait()
+	const first, most = 100 * time.Millisecond, 5 * time.Second
+	delay := first
+	for ctx.Err() == nil {
+		err := l.deps.Runtime.Watch(ctx, func() {
+			l.report(ctx, func(s *state) { s.connected() })
+		}, changed)
+		if ctx.Err() != nil {
+			return
+		}
+		up := make(chan bool, 1)
+		l.report(ctx, func(s *state) { up <- s.disconnected(err) })
+		select {
+		case was := <-up:
+			if was {
+				delay = first
+			}
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(delay):
+			delay = min(2*delay, most)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// alarm is a pod to look at again at an instant.
+type alarm struct {
+	at  time.Time
+	key pod.Key
+}
+
+type alarms []alarm
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *alarms) Push(x any)        { *a = append(*a, x.(alarm)) }
+func (a *alarms) Pop() any {
+	old := *a
+	last := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return last
+}
+
+// wakeDue marks the pods whose time has come.
+func (s *state) wakeDue(now time.Time) {
+	for len(s.alarms) > 0 && !now.Before(s.alarms[0].at) {
+		a := heap.Pop(&s.alarms).(alarm)
+		if e := s.pods[a.key]; e != nil && e.wake.Equal(a.at) {
+			e.wake = time.Time{}
+			s.mark(a.key)
+		}
+	}
+	if !s.nextLook.IsZero() && !now.Before(s.nextLook) {
+		s.nextLook = now.Add(s.cfg.Period)
+		s.look(true)
+	}
+}
+
+// setAlarm asks for another look at a pod at that instant.
+func (s *state) setAlarm(e *entry, at time.Time) {
+	if at.Equal(e.wake) {
+		return
+	}
+	e.wake = at
+	if !at.IsZero() {
+		heap.Push(&s.alarms, alarm{at, e.key})
+	}
+}
+
+const idle = time.Hour
+
+// nextWake returns how long there is nothing to do unless something happens.
+func (s *state) nextWake(now time.Time) time.Duration {
+	wait := idle
+	sooner := func(at time.Time) {
+		if d := at.Sub(now); d < wait {
+			wait = max(d, 0)
+		}
+	}
+	if len(s.alarms) > 0 {
+		sooner(s.alarms[0].at)
+	}
+	if !s.nextLook.IsZero() {
+		sooner(s.nextLook)
+	}
+	if len(s.queue) > 0 {
+		for _, e := range s.starting {
+			if at := e.began.Add(slowCall); at.After(now) {
+				sooner(at)
+			}
+		}
+	}
+	return wait
+}
+
+// unavailable reports whether an error says that the engine is away, which is no
+// fault of the pod.
+func unavailable(err error) bool { return errors.Is(err, runtime.ErrUnavailable) }

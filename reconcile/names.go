@@ -1,0 +1,29 @@
+package reconcile
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// byAttempt returns the containers by rising attempt, ties by id. Clocks never
+// order containers: they jump.
+func byAttempt(list []runtime.Container) []runtime.Container {
+	return slices.SortedFunc(slices.Values(list), func(a, b runtime.Container) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// joined lists field names for a message, the first few of many.
+func joined(fields []string) string {
+	const most = 3
+	if len(fields) > most {
+		return strings.Join(fields[:most], ", ") + ", …"
+	}
+	return strings.Join(fields, ", ")
+}

@@ -1,0 +1,236 @@
+package reconcile
+
+import (
+	"errors"
+	"time"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// connected: the event stream is up, so a listing from now on misses nothing.
+func (s *state) connected() {
+	s.online = true
+	if s.said {
+		s.deps.Log.Info("the container engine answers again")
+		s.said = false
+	}
+	for _, e := range s.pods {
+		for key, f := range e.failures {
+			if f.away {
+				delete(e.failures, key)
+			}
+		}
+	}
+	for _, i := range s.images {
+		i.forgive()
+	}
+	s.nextLook = time.Now().Add(s.cfg.Period)
+	s.look(true)
+}
+
+// disconnected reports whether the stream had been up.
+func (s *state) disconnected(err error) bool {
+	was := s.online
+	s.online = false
+	if !s.said {
+		s.deps.Log.Warn("the container engine does not answer; pods are left as they are until it does", "err", err)
+		s.said = true
+	}
+	return was
+}
+
+// look lists everything of ours. all: inspect it all, not only what changed.
+func (s *state) look(all bool) {
+	s.fullNext = s.fullNext || all
+	if s.looking {
+		s.again = true
+		return
+	}
+	s.looking, s.again = true, false
+	full, asked := s.fullNext, s.seq
+	s.fullNext = false
+	ctx := s.ctx
+	s.spawn(func() {
+		list, err := s.deps.Runtime.List(ctx)
+		s.report(ctx, func(s *state) { s.foldListing(list, err, asked, full) })
+	})
+}
+
+// foldListing takes a listing over that was asked for at seq asked.
+func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, full bool) {
+	s.looking = false
+	switch {
+	case err != nil:
+		s.fullNext = s.fullNext || full
+		s.deps.Log.Warn("the engine's containers cannot be listed", "err", err)
+		// With the stream down, connecting looks again; with it up, the next
+		// period does, and a short one.
+		s.nextLook = time.Now().Add(time.Second)
+		return
+	case s.again:
+		defer s.look(false)
+	}
+	present := make(map[string]bool, len(list))
+	for _, c := range list {
+		present[c.ID] = true
+		seen := s.sight(c.ID, c.Key)
+		if full || !seen.known || seen.c.State != c.State {
+			if !seen.known {
+				seen.c = runtime.Container{ID: c.ID, Identity: c.Identity, State: c.State}
+			}
+			s.inspects.add(c.ID)
+		}
+	}
+	for id, key := range s.byID {
+		if seen := s.pods[key].seen[id]; !present[id] && seen.seq <= asked {
+			s.forget(id)
+		}
+	}
+	if full {
+		for _, e := range s.pods {
+			clear(e.linked)
+		}
+	}
+	if !s.listed {
+		s.listed = true
+		s.resolve()
+		s.holdPorts()
+	}
+	s.markAll()
+}
+
+// holdPorts notes, before any pod is admitted, the ports of those that run.
+func (s *state) holdPorts() {
+	for _, e := range s.pods {
+		for uid, rec := range e.records {
+			for _, c := range e.observed() {
+				if c.UID == uid && c.IsSandbox() && c.State == runtime.Running && rec.Pod != nil {
+					s.ledger.Hold(rec.Pod)
+				}
+			}
+		}
+	}
+}
+
+func (s *state) sight(id string, key pod.Key) *sighting {
+	e := s.entry(key)
+	seen := e.seen[id]
+	if seen == nil {
+		s.seq++
+		seen = &sighting{seq: s.seq}
+		e.seen[id] = seen
+		s.byID[id] = key
+	}
+	return seen
+}
+
+// forget drops a container that is gone.
+func (s *state) forget(id string) {
+	key, ok := s.byID[id]
+	if !ok {
+		return
+	}
+	delete(s.byID, id)
+	e := s.pods[key]
+	delete(e.seen, id)
+	delete(e.ended, id)
+	delete(e.linked, id)
+	delete(e.updated, id)
+	s.mark(key)
+}
+
+// touched: an event names a container.
+func (s *state) touched(id string) { s.inspects.add(id) }
+
+// foldInspect takes an answer over that was asked for at seq asked.
+func (s *state) foldInspect(id string, c runtime.Container, err error, asked uint64) {
+	key, had := s.byID[id]
+	switch {
+	case errors.Is(err, runtime.ErrNotFound):
+		if had && s.pods[key].seen[id].seq <= asked {
+			s.forget(id)
+		}
+		return
+	case err != nil:
+		if s.ctx.Err() == nil && had {
+			s.deps.Log.Warn("a container cannot be inspected; its pod waits", "pod", key, "id", id, "err", err)
+			s.inspects.later(s, id)
+		}
+		return
+	}
+	seen := s.sight(id, c.Key)
+	if had && seen.seq > asked {
+		s.inspects.add(id)
+		return
+	}
+	s.seq++
+	before := seen.c
+	watched := seen.made || seen.known && !before.Ended()
+	seen.c, seen.known, seen.seq = c, true, s.seq
+	e := s.pods[c.Key]
+	if c.Ended() {
+		if _, ok := e.ended[id]; !ok {
+			e.ended[id] = endedAt(time.Now(), s.cfg.Wall(), c.Finished, watched)
+			if watched && !c.IsSandbox() {
+				t := terminationOf(c)
+				s.deps.Log.Info("container ended", "pod", c.Key, "container", c.Name, "attempt", c.Attempt, "exitCode", c.ExitCode, "reason", t.Reason)
+			}
+		}
+	}
+	s.mark(c.Key)
+}
+
+// inspectQueue limits how many inspections are under way. An id that is asked
+// for while its answer is awaited is asked for again.
+type inspectQueue struct {
+	wanted  []string
+	pending map[string]bool // in wanted
+	flying  map[string]bool
+}
+
+const maxInspects = 32
+
+func (q *inspectQueue) add(id string) {
+	if q.pending == nil {
+		q.pending, q.flying = make(map[string]bool), make(map[string]bool)
+	}
+	if !q.pending[id] {
+		q.pending[id] = true
+		q.wanted = append(q.wanted, id)
+	}
+}
+
+// start sends out as many inspections as may be under way.
+func (q *inspectQueue) start(s *state) {
+	var kept []string
+	for _, id := range q.wanted {
+		if len(q.flying) >= maxInspects || q.flying[id] {
+			kept = append(kept, id)
+			continue
+		}
+		delete(q.pending, id)
+		q.flying[id] = true
+		asked, ctx := s.seq, s.ctx
+		s.spawn(func() {
+			c, err := s.deps.Runtime.Inspect(ctx, id)
+			s.report(ctx, func(s *state) {
+				delete(q.flying, id)
+				s.foldInspect(id, c, err, asked)
+			})
+		})
+	}
+	q.wanted = kept
+}
+
+// later asks again after a second.
+func (q *inspectQueue) later(s *state, id string) {
+	ctx := s.ctx
+	s.spawn(func() {
+		select {
+		case <-time.After(time.Second):
+			s.report(ctx, func(s *state) { s.inspects.add(id) })
+		case <-ctx.Done():
+		}
+	})
+}

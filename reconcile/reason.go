@@ -1,0 +1,50 @@
+package reconcile
+
+// Reason says why a step is taken or a container waits. Where Kubernetes has a
+// word for it, it is that word.
+type Reason string
+
+// Why something does not run.
+const (
+	ContainerCreating          Reason = "ContainerCreating"
+	PodInitializing            Reason = "PodInitializing"
+	CrashLoopBackOff           Reason = "CrashLoopBackOff"
+	ErrImagePull               Reason = "ErrImagePull"
+	ImagePullBackOff           Reason = "ImagePullBackOff"
+	ErrImageNeverPull          Reason = "ErrImageNeverPull"
+	InvalidImageName           Reason = "InvalidImageName"
+	CreateContainerError       Reason = "CreateContainerError"
+	CreateContainerConfigError Reason = "CreateContainerConfigError"
+	RunContainerError          Reason = "RunContainerError"
+	FailedCreatePodSandBox     Reason = "FailedCreatePodSandBox"
+	FailedMount                Reason = "FailedMount"
+	FailedSync                 Reason = "FailedSync"
+	NodePorts                  Reason = "NodePorts"
+	Terminating                Reason = "Terminating"
+)
+
+// Why a step is taken.
+const (
+	Added             Reason = "Added"
+	Missing           Reason = "Missing"
+	Exited            Reason = "Exited"
+	DefinitionChanged Reason = "DefinitionChanged"
+	PodChanged        Reason = "PodChanged"
+	SandboxChanged    Reason = "SandboxChanged"
+	Removed           Reason = "Removed"
+	Superseded        Reason = "Superseded"
+	Finished          Reason = "Finished"
+	FailedToStart     Reason = "FailedToStart"
+	Recorded          Reason = "Recorded"
+	ResourcesChanged  Reason = "ResourcesChanged"
+	ImageAbsent       Reason = "ImageAbsent"
+	PolicyAlways      Reason = "PullPolicyAlways"
+)
+
+// How a container ended, as status shows it.
+const (
+	Completed          Reason = "Completed"
+	Failed             Reason = "Error"
+	OOMKilled          Reason = "OOMKilled"
+	ContainerCannotRun Reason = "ContainerCannotRun"
+)

@@ -1,0 +1,185 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Record is what the root dir remembers of one generation of a pod (law 5).
+type Record struct {
+	// Pod is the admitted pod (pod.json); nil where the file is lost.
+	Pod *pod.Pod
+	// State is what happened to it (state.json); zero where the file is lost.
+	State State
+}
+
+// State is what no label can say of a pod. It is a value: fold returns another.
+type State struct {
+	Key pod.Key `json:"key"`
+	// Origin supplies the pod now; nil is unknown.
+	Origin *pod.Origin `json:"origin,omitempty"`
+	// Admitted is when the pod was first admitted, by the wall clock. The older
+	// of two pods keeps a host port.
+	Admitted time.Time `json:"admitted,omitzero"`
+	// Containers by name.
+	Containers map[string]ContainerState `json:"containers,omitempty"`
+	// Sandbox is the highest attempt of a sandbox so far.
+	Sandbox int `json:"sandbox,omitempty"`
+}
+
+// ContainerState is what is remembered of a container over its attempts.
+type ContainerState struct {
+	// Attempt is the highest so far. It is the restart count.
+	Attempt int `json:"attempt"`
+	// Ended is the highest attempt known to have ended, -1 for none yet.
+	Ended int `json:"ended"`
+	// Level is the crash loop's, counted up to Ended: see level.
+	Level int `json:"level,omitempty"`
+	// Last is how attempt Ended ended.
+	Last *Termination `json:"last,omitempty"`
+}
+
+// Termination is how an attempt ended.
+type Termination struct {
+	ID       string    `json:"id,omitempty"`
+	Attempt  int       `json:"attempt"`
+	ExitCode int       `json:"exitCode"`
+	Reason   Reason    `json:"reason"`
+	Message  string    `json:"message,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
+}
+
+// The schema version of both files. A file of another version is read as lost.
+const recordVersion = 1
+
+type podFile struct {
+	Version    int                 `json:"version"`
+	Origin     pod.Origin          `json:"origin"`
+	Line       int                 `json:"line,omitempty"`
+	Hash       pod.Hash            `json:"hash"`
+	Containers map[string]pod.Hash `json:"containers"`
+	Pod        *v1.Pod             `json:"pod"`
+}
+
+type stateFile struct {
+	Version int `json:"version"`
+	State
+}
+
+// encodePod returns the bytes of pod.json.
+func encodePod(p *pod.Pod) ([]byte, error) {
+	return json.Marshal(podFile{Version: recordVersion, Origin: p.Origin, Line: p.Line, Hash: p.Hash, Containers: p.Containers, Pod: p.Object})
+}
+
+func decodePod(data []byte) (*pod.Pod, error) {
+	var f podFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != recordVersion || f.Pod == nil {
+		return nil, fmt.Errorf("version %d, want %d", f.Version, recordVersion)
+	}
+	return &pod.Pod{Object: f.Pod, Origin: f.Origin, Line: f.Line, Hash: f.Hash, Containers: f.Containers}, nil
+}
+
+func encodeState(s State) ([]byte, error) {
+	return json.Marshal(stateFile{Version: recordVersion, State: s})
+}
+
+func decodeState(data []byte) (State, error) {
+	var f stateFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return State{}, err
+	}
+	if f.Version != recordVersion {
+		return State{}, fmt.Errorf("version %d, want %d", f.Version, recordVersion)
+	}
+	return f.State, nil
+}
+
+// equal compares states by value, times by instant.
+func (s State) equal(o State) bool {
+	a, errA := json.Marshal(s)
+	b, errB := json.Marshal(o)
+	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
+}
+
+// fold adds to the state what the observed containers of the generation show:
+// attempts counted, ends recorded. What it returns shares nothing with s that
+// either changes.
+func (s State) fold(observed []runtime.Container) State {
+	next := s
+	next.Containers = make(map[string]ContainerState, len(s.Containers))
+	for name, c := range s.Containers {
+		next.Containers[name] = c
+	}
+	for _, c := range byAttempt(observed) {
+		if c.IsSandbox() {
+			next.Sandbox = max(next.Sandbox, c.Attempt)
+			continue
+		}
+		next.Containers[c.Name] = next.container(c.Name).fold(c)
+	}
+	return next
+}
+
+// container returns what is remembered of a container, or the state of one that
+// never was.
+func (s State) container(name string) ContainerState {
+	if c, ok := s.Containers[name]; ok {
+		return c
+	}
+	return ContainerState{Attempt: -1, Ended: -1}
+}
+
+func (s ContainerState) fold(c runtime.Container) ContainerState {
+	if c.State == runtime.Created && !c.FailedStart() {
+		return s // made, but not an attempt before it was started
+	}
+	s.Attempt = max(s.Attempt, c.Attempt)
+	if !c.Ended() || c.Attempt <= s.Ended {
+		return s
+	}
+	var ran time.Duration
+	if !c.Started.IsZero() {
+		ran = c.Finished.Sub(c.Started)
+	}
+	if s.Last == nil && c.Attempt > 0 {
+		// The earlier attempts are not remembered: their number stands for them.
+		s.Level = min(c.Attempt, maxLevel)
+	}
+	s.Level = nextLevel(s.Level, ran)
+	s.Ended = c.Attempt
+	s.Last = terminationOf(c)
+	return s
+}
+
+func terminationOf(c runtime.Container) *Termination {
+	t := &Termination{ID: c.ID, Attempt: c.Attempt, ExitCode: c.ExitCode, Started: c.Started, Finished: c.Finished}
+	switch {
+	case c.FailedStart():
+		t.Reason, t.Message = ContainerCannotRun, c.Error
+	case c.OOMKilled && c.ExitCode == 137:
+		// Only SIGKILL can be the OOM killer's: an engine also sets its flag when a
+		// child was killed and the main process lived on.
+		t.Reason = OOMKilled
+	case c.ExitCode == 0:
+		t.Reason = Completed
+	default:
+		t.Reason = Failed
+	}
+	return t
+}
+
+// Names of the files of a generation, relative to the root dir.
+func podFileName(uid types.UID) string   { return "pods/" + string(uid) + "/pod.json" }
+func stateFileName(uid types.UID) string { return "pods/" + string(uid) + "/state.json" }

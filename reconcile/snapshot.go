@@ -1,0 +1,119 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Snapshot is the state of everything at one instant.
+type Snapshot struct {
+	// Revision rises with each change; see [Loop.Snapshot].
+	Revision uint64
+	// Ready: the engine was listed and the first set was taken over.
+	Ready bool
+	// Online: the engine answers.
+	Online    bool
+	Pods      []View
+	Sources   []pod.Source
+	Conflicts []pod.Conflict
+}
+
+// View is one pod: what is wanted, how it is, and what is to be done.
+type View struct {
+	// Object is the pod with its status and its UID; for a pod that is being
+	// removed it is the admitted one, or just its key where that is lost.
+	Object *v1.Pod
+	Origin pod.Origin
+	Line   int
+	Plan   Plan
+	// Busy: a wave is under way. Removing: nothing wants the pod any more.
+	Busy, Removing bool
+	// Containers are those of ours that bear its key.
+	Containers []runtime.Container
+}
+
+// Settled reports whether the pod is as it should be, or waits for a timer.
+func (v View) Settled() bool { return !v.Busy && v.Plan.Settled() }
+
+type waiter struct {
+	after uint64
+	reply chan<- Snapshot
+}
+
+// Snapshot returns the state as soon as its revision is higher than after; with
+// 0, at once. Its error is the context's.
+func (l *Loop) Snapshot(ctx context.Context, after uint64) (Snapshot, error) {
+	reply := make(chan Snapshot, 1)
+	l.report(ctx, func(s *state) { s.waiters = append(s.waiters, waiter{after, reply}) })
+	select {
+	case snap := <-reply:
+		return snap, nil
+	case <-ctx.Done():
+		return Snapshot{}, ctx.Err()
+	}
+}
+
+// notify answers those who wait for a newer revision.
+func (s *state) notify() {
+	if !slices.ContainsFunc(s.waiters, func(w waiter) bool { return w.after < s.revision || w.after == 0 }) {
+		return
+	}
+	snap := s.snapshot()
+	s.waiters = slices.DeleteFunc(s.waiters, func(w waiter) bool {
+		if w.after >= s.revision && w.after != 0 {
+			return false
+		}
+		w.reply <- snap // has room for one
+		return true
+	})
+}
+
+func (s *state) snapshot() Snapshot {
+	snap := Snapshot{
+		Revision: s.revision, Ready: s.haveSet && s.listed, Online: s.online,
+		Sources: s.set.Sources, Conflicts: s.conflicts,
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.pods), pod.Key.Compare) {
+		snap.Pods = append(snap.Pods, s.view(s.pods[key]))
+	}
+	return snap
+}
+
+func (s *state) view(e *entry) View {
+	v := View{Plan: e.plan, Busy: e.busy || !e.known(), Removing: e.desired == nil && e.plan.Pod == nil, Containers: e.observed()}
+	from := e.plan.Pod
+	uid := e.plan.UID
+	if from == nil {
+		h := Input{Observed: v.Containers, Records: e.records}.Holder()
+		uid, from = h.UID, e.records[h.UID].Pod
+	}
+	if from == nil {
+		v.Object = &v1.Pod{}
+		v.Object.Namespace, v.Object.Name, v.Object.UID = e.key.Namespace, e.key.Name, uid
+		return v
+	}
+	v.Origin, v.Line = from.Origin, from.Line
+	v.Object = from.Object.DeepCopy()
+	v.Object.UID = uid
+	plan := e.plan
+	plan.Pod = from
+	v.Object.Status = Status(plan, ofUID(v.Containers, uid), e.records[uid].State.fold(ofUID(v.Containers, uid)), s.cfg.HostIP)
+	return v
+}
+
+// status returns the status of a pod that is wanted.
+func (s *state) status(e *entry) v1.PodStatus {
+	observed := ofUID(e.observed(), e.plan.UID)
+	return Status(e.plan, observed, e.records[e.plan.UID].State.fold(observed), s.cfg.HostIP)
+}
+
+func ofUID(list []runtime.Container, uid types.UID) []runtime.Container {
+	return slices.DeleteFunc(slices.Clone(list), func(c runtime.Container) bool { return c.UID != uid })
+}

@@ -1,0 +1,411 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// state is all that the loop knows. One goroutine owns it.
+type state struct {
+	*Loop
+	ctx   context.Context
+	tasks sync.WaitGroup // everything that spawn started
+
+	set       pod.Set
+	haveSet   bool
+	conflicts []pod.Conflict
+
+	pods   map[pod.Key]*entry
+	byID   map[string]pod.Key
+	due    map[pod.Key]bool
+	ledger *Ledger
+	// refused has the pods that wait for a port.
+	refused map[pod.Key]bool
+
+	images map[string]*image
+
+	// The engine, as seen from here.
+	online   bool // the event stream is up
+	listed   bool // a listing came since it is
+	said     bool // that it is away
+	looking  bool // a listing is under way
+	again    bool // another is wanted after it
+	fullNext bool // and that one inspects everything
+	nextLook time.Time
+	seq      uint64 // rises with each thing learnt
+	inspects inspectQueue
+
+	queue    []pod.Key // pods with a wave to start, first come first served
+	starting []*entry  // waves under way that count against Parallel
+	alarms   alarms
+
+	revision uint64
+	waiters  []waiter
+}
+
+// entry is all that is known under one key.
+type entry struct {
+	key      pod.Key
+	desired  *pod.Pod
+	seen     map[string]*sighting
+	records  map[types.UID]Record
+	pulled   map[string]int
+	failures map[string]Failure
+	ended    map[string]time.Time
+	linked   map[string]bool
+	updated  map[string]runtime.Resources
+	admitted *pod.Pod // the version that holds its ports
+	refused  Waiting
+
+	plan  Plan
+	busy  bool // a wave is queued or under way
+	wave  []Step
+	began time.Time
+	wake  time.Time
+	phase v1.PodPhase // last logged
+}
+
+// sighting is one container as last seen.
+type sighting struct {
+	c runtime.Container
+	// known: c is complete. The pod is not planned before all of its are.
+	known bool
+	// made: by this process, which therefore saw all of its life.
+	made bool
+	// seq of the last thing learnt of it; an answer to an older question is void.
+	seq uint64
+}
+
+func newState(l *Loop) *state {
+	return &state{
+		Loop:    l,
+		pods:    make(map[pod.Key]*entry),
+		byID:    make(map[string]pod.Key),
+		due:     make(map[pod.Key]bool),
+		ledger:  NewLedger(),
+		refused: make(map[pod.Key]bool),
+		images:  make(map[string]*image),
+	}
+}
+
+// load reads what the root dir remembers. A file that cannot be read costs what
+// it says, never a container (law 5).
+func (s *state) load() error {
+	uids, err := s.deps.Store.Entries("pods")
+	if err != nil {
+		return err
+	}
+	for _, name := range uids {
+		uid := types.UID(name)
+		var rec Record
+		s.loadFile(podFileName(uid), func(data []byte) (err error) {
+			rec.Pod, err = decodePod(data)
+			return err
+		})
+		s.loadFile(stateFileName(uid), func(data []byte) (err error) {
+			rec.State, err = decodeState(data)
+			return err
+		})
+		key := rec.State.Key
+		if rec.Pod != nil {
+			key = rec.Pod.Key()
+		}
+		if key != (pod.Key{}) {
+			s.entry(key).records[uid] = rec
+		}
+	}
+	return nil
+}
+
+func (s *state) loadFile(name string, decode func([]byte) error) {
+	data, err := s.deps.Store.ReadFile(name)
+	if err == nil {
+		err = decode(data)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.deps.Log.Warn("a remembered file cannot be read and counts as lost", "file", name, "err", err)
+	}
+}
+
+func (s *state) entry(key pod.Key) *entry {
+	e := s.pods[key]
+	if e == nil {
+		e = &entry{
+			key:      key,
+			seen:     make(map[string]*sighting),
+			records:  make(map[types.UID]Record),
+			pulled:   make(map[string]int),
+			failures: make(map[string]Failure),
+			ended:    make(map[string]time.Time),
+			linked:   make(map[string]bool),
+			updated:  make(map[string]runtime.Resources),
+		}
+		s.pods[key] = e
+	}
+	return e
+}
+
+// mark makes a pod due for another plan.
+func (s *state) mark(key pod.Key) { s.due[key] = true }
+
+func (s *state) markAll() {
+	for key := range s.pods {
+		s.mark(key)
+	}
+}
+
+// spawn runs f in a goroutine that Run waits for.
+func (s *state) spawn(f func()) { s.tasks.Go(f) }
+
+// drain folds in what else has been reported, so that one look covers it all.
+func (s *state) drain(reports <-chan func(*state)) {
+	for {
+		select {
+		case report := <-reports:
+			report(s)
+		default:
+			return
+		}
+	}
+}
+
+// setDesired takes a new set over.
+func (s *state) setDesired(set pod.Set) {
+	s.set, s.haveSet = set, true
+	s.resolve()
+}
+
+// resolve decides which claim holds each key, and marks what that changes. It
+// waits for the first listing: who runs a key keeps it.
+func (s *state) resolve() {
+	if !s.haveSet || !s.listed {
+		return
+	}
+	holders := make(map[pod.Key]pod.Holder)
+	for key, e := range s.pods {
+		if h := (Input{Observed: e.observed(), Records: e.records}).Holder(); len(e.seen) > 0 || e.busy {
+			origin := h.Origin
+			if e.desired != nil {
+				origin = &e.desired.Origin
+			}
+			if origin != nil {
+				holders[key] = pod.Holder{Origin: *origin, UID: h.UID}
+			}
+		}
+	}
+	desired, conflicts := s.set.Resolve(holders)
+	s.sayConflicts(conflicts)
+	for key, want := range desired {
+		e := s.entry(key)
+		if e.desired == nil || !sameAdmitted(e.desired, want) {
+			clear(e.failures)
+			s.mark(key)
+		}
+		e.desired = want
+	}
+	for key, e := range s.pods {
+		if desired[key] == nil {
+			if e.desired != nil {
+				clear(e.failures)
+			}
+			e.desired = nil
+			s.mark(key)
+		}
+	}
+}
+
+func (s *state) sayConflicts(conflicts []pod.Conflict) {
+	for _, c := range conflicts {
+		if slices.Contains(s.conflicts, c) {
+			continue
+		}
+		if c.UID != "" {
+			s.deps.Log.Warn("pod is refused: its uid is in use by another", "pod", c.Key, "uid", c.UID, "holder", c.Holder, "source", c.Loser, "other", c.Winner)
+		} else {
+			s.deps.Log.Warn("pod is named twice: the second is ignored", "pod", c.Key, "source", c.Winner, "ignored", c.Loser)
+		}
+	}
+	s.conflicts = conflicts
+}
+
+// work plans every due pod and starts what there is to do.
+func (s *state) work() {
+	if !s.haveSet || !s.listed {
+		return
+	}
+	for len(s.due) > 0 {
+		keys := slices.SortedFunc(maps.Keys(s.due), pod.Key.Compare)
+		clear(s.due)
+		for _, key := range keys {
+			if e := s.pods[key]; e != nil {
+				s.consider(e)
+			}
+		}
+	}
+	s.startQueued()
+	s.inspects.start(s)
+	s.notify()
+}
+
+// consider plans one pod and queues its first wave.
+func (s *state) consider(e *entry) {
+	if e.busy || !e.known() {
+		return
+	}
+	s.revision++
+	in := s.input(e)
+	s.admit(e, &in)
+	e.plan = PlanPod(in)
+	s.release(e)
+	s.setAlarm(e, e.plan.Wake)
+	s.sayPhase(e)
+	s.fetchImages(e)
+	e.wave = e.plan.FirstWave()
+	if len(e.wave) > 0 && !slices.Contains(s.queue, e.key) {
+		s.queue = append(s.queue, e.key)
+	}
+	if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 {
+		delete(s.pods, e.key)
+	}
+}
+
+// FirstWave returns the steps that can be taken now.
+func (p Plan) FirstWave() []Step {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	lowest := p.Steps[0].Wave
+	for _, s := range p.Steps {
+		lowest = min(lowest, s.Wave)
+	}
+	var wave []Step
+	for _, s := range p.Steps {
+		if s.Wave == lowest {
+			wave = append(wave, s)
+		}
+	}
+	return wave
+}
+
+func (e *entry) known() bool {
+	for _, c := range e.seen {
+		if !c.known {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *entry) observed() []runtime.Container {
+	list := make([]runtime.Container, 0, len(e.seen))
+	for _, c := range e.seen {
+		list = append(list, c.c)
+	}
+	return byAttempt(list)
+}
+
+// input gathers what the plan of a pod depends on.
+func (s *state) input(e *entry) Input {
+	in := Input{
+		Key: e.key, Desired: e.desired, MayRemove: true,
+		Observed: e.observed(), Records: e.records,
+		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
+		Ended: e.ended, Linked: e.linked, Updated: e.updated,
+		Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+	}
+	if holder := in.Holder(); e.desired == nil || holder.Origin == nil || *holder.Origin != e.desired.Origin {
+		in.MayRemove, in.Why = s.set.MayRemove(holder.Source, holder.Origin)
+	}
+	if want, _ := in.wanted(); want != nil {
+		for _, c := range want.Object.Spec.Containers {
+			if image := s.images[c.Image]; image != nil && image.known {
+				in.Images[c.Image] = image.Image
+			}
+		}
+	}
+	return in
+}
+
+// admit gets the pod its host ports, once for each version of it.
+func (s *state) admit(e *entry, in *Input) {
+	want, _ := in.wanted()
+	if want == nil || e.admitted != nil && e.admitted.Hash == want.Hash || e.plan.Finished && e.plan.Pod == want {
+		return
+	}
+	delete(s.refused, e.key)
+	e.refused = Waiting{}
+	if running(in.Observed, want.Hash) {
+		s.ledger.Hold(want) // it has them in fact
+		e.admitted = want
+		return
+	}
+	if refusal, ok := s.ledger.Admit(want); !ok {
+		if e.refused != refusal {
+			s.deps.Log.Warn("pod waits", "pod", e.key, "reason", refusal.Reason, "message", refusal.Message)
+		}
+		in.Refused, e.refused = refusal, refusal
+		s.refused[e.key] = true
+		return
+	}
+	e.admitted = want
+}
+
+func running(observed []runtime.Container, hash pod.Hash) bool {
+	return slices.ContainsFunc(observed, func(c runtime.Container) bool {
+		return c.IsSandbox() && c.State == runtime.Running && c.PodHash == hash
+	})
+}
+
+// release gives the ports of a pod back once nothing of it is left that could
+// hold them, and lets those who wait try again.
+func (s *state) release(e *entry) {
+	live := slices.ContainsFunc(e.observed(), func(c runtime.Container) bool { return c.IsSandbox() && c.State != runtime.Exited })
+	if live || e.plan.Pod != nil && !e.plan.Finished {
+		return
+	}
+	delete(s.refused, e.key)
+	e.admitted, e.refused = nil, Waiting{}
+	if s.ledger.Release(e.key) {
+		for key := range s.refused {
+			s.mark(key)
+		}
+	}
+}
+
+// sayPhase logs a pod's change of phase.
+func (s *state) sayPhase(e *entry) {
+	if e.plan.Pod == nil {
+		e.phase = ""
+		return
+	}
+	status := s.status(e)
+	if status.Phase == e.phase {
+		return
+	}
+	args := []any{"pod", e.key, "phase", string(status.Phase)}
+	if e.phase != "" {
+		args = append(args, "was", string(e.phase))
+	}
+	e.phase = status.Phase
+	s.deps.Log.LogAttrs(s.ctx, slog.LevelInfo, "pod is "+string(status.Phase), attrs(args)...)
+}
+
+func attrs(args []any) []slog.Attr {
+	var list []slog.Attr
+	for i := 0; i+1 < len(args); i += 2 {
+		list = append(list, slog.Any(args[i].(string), args[i+1]))
+	}
+	return list
+}
