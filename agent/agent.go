@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/docker"
+	"github.com/podkeeper/podkeeper/server"
+	"github.com/podkeeper/podkeeper/sources"
+)
+
+// Config is everything that can be set. Zero values are usable but for RootDir.
+type Config struct {
+	// RootDir is locked by one agent and marks its containers.
+	RootDir string
+	// Socket is the command line's way in; "" is none.
+	Socket string
+	// NodeName is the suffix of pod names; "" is the machine's host name.
+	NodeName string
+	// NodeIP is what status shows as the host's; "" is the first global address.
+	NodeIP string
+
+	// Manifests are folders or files; Extensions as sources.FileConfig has them.
+	Manifests  []string
+	Extensions []string
+	FileCheck  time.Duration
+	// URLs serve manifests; Header goes with each request and is never shown.
+	URLs            []string
+	Header          http.Header
+	URLCA           string
+	URLCert, URLKey string
+	HTTPCheck       time.Duration
+	// Strict refuses what Kubernetes would drop: unknown fields, duplicate keys.
+	Strict bool
+
+	// Docker is the engine; its RootDir is set from the one above.
+	Docker docker.Config
+	// Logs are the folders of log links; zero values are those of a node.
+	Logs podlog.Config
+
+	// Parallel is how many pods start at a time; 0 is the loop's default.
+	Parallel int
+	// Version is the program's, for clients.
+	Version string
+	// Progress is told how pulls go; nil is nobody.
+	Progress func(runtime.PullProgress)
+}
+
+// Run keeps the pods of all sources until ctx ends. It returns an error where it
+// cannot start; once started, it goes on through every failure of the engine and
+// of the sources. The pods are left running.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withParts(cfg, log, func(p *parts) error {
+		group, ctx := errgroup.WithContext(ctx)
+		if cfg.Socket != "" {
+			listener, err := server.Listen(cfg.Socket)
+			if err != nil {
+				return err
+			}
+			group.Go(func() error { return server.Serve(ctx, listener, p.state) })
+		}
+		sets := make(chan pod.Set)
+		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
+		group.Go(func() error { return p.loop.Run(ctx, sets) })
+		group.Go(func() error { return p.tellSystemd(ctx) })
+		group.Go(func() error { return p.collector().Run(ctx) })
+		return group.Wait()
+	})
+}
+
+// parts is what an agent is made of.
+type parts struct {
+	cfg     Config
+	log     *slog.Logger
+	runtime runtime.Runtime
+	sources []sources.Source
+	loop    *reconcile.Loop
+	dir     *rootdir.Dir // nil where it is only read
+}
+
+// withParts builds everything on a locked root dir and calls f.
+func withParts(cfg Config, log *slog.Logger, f func(*parts) error) error {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return err
+	}
+	dir, err := rootdir.Open(cfg.RootDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	watcher := new(sources.OSWatcher)
+	p, err := build(cfg, dir, watcher, log)
+	if err != nil {
+		return err
+	}
+	p.dir = dir
+	return f(p)
+}
+
+// store is the root dir as loop and sources use it.
+type store interface {
+	reconcile.Store
+	sources.Store
+}
+
+func build(cfg Config, dir store, watcher sources.Watcher, log *slog.Logger) (*parts, error) {
+	engine, err := docker.New(cfg.Docker, log)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{cfg: cfg, log: log, runtime: engine}
+	if p.sources, err = buildSources(cfg, dir, watcher, log); err != nil {
+		return nil, err
+	}
+	p.loop = reconcile.New(cfg.loop(), reconcile.Deps{
+		Runtime: engine, Store: dir, Volumes: podVolumes{cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log, Progress: cfg.Progress,
+	})
+	return p, nil
+}
+
+func (cfg Config) loop() reconcile.Config {
+	return reconcile.Config{
+		Node:     reconcile.Node{Name: cfg.NodeName, RootDir: cfg.RootDir, Memory: machineMemory()},
+		HostIP:   cfg.NodeIP,
+		Parallel: cfg.Parallel,
+	}
+}
+
+// complete fills in what the configuration leaves to the machine.
+func (cfg Config) complete() (Config, error) {
+	root, err := filepath.Abs(cfg.RootDir)
+	if err != nil || cfg.RootDir == "" {
+		return cfg, fmt.Errorf("root dir %q: want a path", cfg.RootDir)
+	}
+	cfg.RootDir, cfg.Docker.RootDir, cfg.Logs.Owner = root, root, root
+	if cfg.NodeName == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return cfg, fmt.Errorf("host name (set --hostname-override): %w", err)
+		}
+		cfg.NodeName = name
+	}
+	cfg.NodeName = strings.ToLower(strings.TrimSpace(cfg.NodeName))
+	if cfg.NodeIP == "" {
+		cfg.NodeIP = firstAddress()
+	}
+	return cfg, nil
+}
+
+func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *slog.Logger) ([]sources.Source, error) {
+	parse := func(data []byte, origin pod.Origin) manifests.Result {
+		return manifests.Parse(data, origin, manifests.Options{Strict: cfg.Strict, NodeName: cfg.NodeName})
+	}
+	var list []sources.Source
+	for _, path := range cfg.Manifests {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("manifests %s: %w", path, err)
+		}
+		s, err := sources.NewFile(sources.FileConfig{
+			Path: path, Extensions: cfg.Extensions, Period: cfg.FileCheck,
+			Parse: parse, FS: sources.OSFiles{}, Watcher: watcher, Store: dir, Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	for _, url := range cfg.URLs {
+		s, err := sources.NewHTTP(sources.HTTPConfig{
+			URL: url, Header: cfg.Header, Period: cfg.HTTPCheck,
+			CAFile: cfg.URLCA, CertFile: cfg.URLCert, KeyFile: cfg.URLKey,
+			Parse: parse, Store: dir, Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// collector removes dead containers that nobody reads any more.
+func (p *parts) collector() gc.Collector {
+	return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: p.deadContainers, Remove: p.runtime.Remove, Log: p.log}
+}
+
+func (p *parts) deadContainers(ctx context.Context) ([]gc.Dead, error) {
+	snap, err := p.loop.Snapshot(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	var dead []gc.Dead
+	for _, v := range snap.Pods {
+		for _, c := range v.Containers {
+			if !c.IsSandbox() && c.Ended() {
+				dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
+			}
+		}
+	}
+	return dead, nil
+}

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"net"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/node/volume"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// podVolumes puts the volumes of pods below a root dir.
+type podVolumes struct{ root string }
+
+func (p podVolumes) dir(uid types.UID) string { return filepath.Join(p.root, "pods", string(uid)) }
+
+func (p podVolumes) Ensure(uid types.UID, v v1.Volume) error {
+	_, err := volume.Ensure(p.dir(uid), v)
+	return err
+}
+
+func (p podVolumes) Path(uid types.UID, v v1.Volume) string { return volume.Path(p.dir(uid), v) }
+
+func (p podVolumes) Remove(uid types.UID) error { return volume.Remove(p.dir(uid)) }
+
+// logLinks keeps the links of log shippers.
+type logLinks struct{ cfg podlog.Config }
+
+func (l logLinks) Link(c runtime.Container) error {
+	return podlog.Ensure(l.cfg, podlog.Link{Key: c.Key, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, LogPath: c.LogPath})
+}
+
+func (l logLinks) Unlink(key pod.Key, uid types.UID) error { return podlog.RemovePod(l.cfg, key, uid) }
+
+// machineMemory returns the machine's memory in bytes, 0 where it does not tell.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}
+
+// firstAddress returns the machine's first global IPv4 address, else its first
+// global one, else "".
+func firstAddress() string {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	found := ""
+	for _, a := range addrs {
+		ip, ok := a.(*net.IPNet)
+		if !ok || !ip.IP.IsGlobalUnicast() {
+			continue
+		}
+		if ip.IP.To4() != nil {
+			return ip.IP.String()
+		}
+		if found == "" {
+			found = ip.IP.String()
+		}
+	}
+	return found
+}

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/server"
+	"github.com/podkeeper/podkeeper/sources"
+)
+
+// readOnly is a root dir that is looked at and not changed.
+type readOnly struct{ *rootdir.Reader }
+
+var errReadOnly = errors.New("the root dir is only read")
+
+func (readOnly) WriteFile(string, []byte) error { return errReadOnly }
+func (readOnly) Remove(string) error            { return errReadOnly }
+func (readOnly) RemovePod(types.UID) error      { return errReadOnly }
+
+// Look returns what an agent with this configuration would find and do now. It
+// does nothing, and needs no lock.
+func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return server.State{}, err
+	}
+	dir, err := rootdir.OpenReader(cfg.RootDir)
+	if err != nil {
+		return server.State{}, err
+	}
+	defer dir.Close()
+	p, err := build(cfg, readOnly{dir}, nil, log)
+	if err != nil {
+		return server.State{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	sets := make(chan pod.Set)
+	group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
+	group.Go(func() error { return p.loop.Run(ctx, sets) })
+	state, err := p.state(ctx, 0)
+	for err == nil && !(state.Ready && state.Online && known(state)) {
+		state, err = p.state(ctx, max(state.Revision, 1))
+	}
+	cancel()
+	return state, errors.Join(err, ignoreCancel(group.Wait()))
+}
+
+// known reports whether every container of every pod was looked at.
+func known(s server.State) bool {
+	for _, p := range s.Pods {
+		if p.Busy {
+			return false
+		}
+	}
+	return true
+}

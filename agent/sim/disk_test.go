@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
+	"github.com/podkeeper/podkeeper/sources"
+)
+
+// disk is the root dir. It survives the agent; a write that had not come to its
+// instant when the agent died did not happen.
+type disk struct {
+	fate *fake.Fate
+	// full makes writes fail now and then.
+	full bool
+	// onRemove sees a pod's folder go, at the instant.
+	onRemove func(types.UID)
+
+	mu      sync.Mutex
+	files   map[string][]byte
+	volumes map[types.UID][]string // that were made, by pod
+}
+
+func newDisk(fate *fake.Fate) *disk {
+	return &disk{fate: fate, onRemove: func(types.UID) {}, files: map[string][]byte{}, volumes: map[types.UID][]string{}}
+}
+
+// pods returns the UIDs of all folders of pods.
+func (d *disk) pods() []types.UID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := map[types.UID]bool{}
+	for name := range d.files {
+		if rest, ok := strings.CutPrefix(name, "pods/"); ok {
+			uid, _, _ := strings.Cut(rest, "/")
+			found[types.UID(uid)] = true
+		}
+	}
+	for uid := range d.volumes {
+		found[uid] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// session is the root dir in the hands of one incarnation of the agent.
+type session struct {
+	*disk
+	fence    <-chan struct{}
+	onEffect func(verb string)
+}
+
+var (
+	_ reconcile.Store   = session{}
+	_ reconcile.Volumes = volumes{}
+	_ sources.Store     = session{}
+)
+
+func (s session) do(verb, name string, effect func()) error {
+	rates := fake.Rates{}
+	if s.full {
+		rates.Fail = 0.3
+	}
+	call := fake.Call{Verb: verb, Object: name, Min: time.Millisecond, Max: 10 * time.Millisecond, Fence: s.fence, Rates: &rates}
+	return s.fate.Do(context.Background(), call, func() error {
+		s.mu.Lock()
+		effect()
+		s.mu.Unlock()
+		s.onEffect(verb)
+		return nil
+	})
+}
+
+// WriteFile implements reconcile.Store and sources.Store.
+func (s session) WriteFile(name string, data []byte) error {
+	return s.do("write", name, func() { s.files[name] = slices.Clone(data) })
+}
+
+// ReadFile implements reconcile.Store and sources.Store.
+func (s session) ReadFile(name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, ok := s.files[name]
+	if !ok {
+		return nil, missing("open", name)
+	}
+	return slices.Clone(data), nil
+}
+
+// Remove implements sources.Store.
+func (s session) Remove(name string) error {
+	if _, err := s.ReadFile(name); err != nil {
+		return nil
+	}
+	return s.do("unlink", name, func() { delete(s.files, name) })
+}
+
+// Entries implements reconcile.Store and sources.Store.
+func (s session) Entries(dir string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]bool{}
+	for name := range s.files {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			first, _, _ := strings.Cut(rest, "/")
+			found[first] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// RemovePod implements reconcile.Store.
+func (s session) RemovePod(uid types.UID) error {
+	return s.do("rmdir", string(uid), func() {
+		if left := s.volumes[uid]; len(left) > 0 {
+			panic(fmt.Sprintf("the folder of %s is removed with volumes in it: %v", uid, left))
+		}
+		for name := range s.files {
+			if strings.HasPrefix(name, "pods/"+string(uid)+"/") {
+				delete(s.files, name)
+			}
+		}
+		s.onRemove(uid)
+	})
+}
+
+// Ensure implements reconcile.Volumes.
+func (s session) Ensure(uid types.UID, v v1.Volume) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.fence:
+		return fs.ErrClosed
+	default:
+	}
+	if !slices.Contains(s.volumes[uid], v.Name) {
+		s.volumes[uid] = append(s.volumes[uid], v.Name)
+	}
+	return nil
+}
+
+// Path implements reconcile.Volumes.
+func (session) Path(uid types.UID, v v1.Volume) string {
+	if v.HostPath != nil {
+		return v.HostPath.Path
+	}
+	return rootDir + "/pods/" + string(uid) + "/volumes/kubernetes.io~empty-dir/" + v.Name
+}
+
+// volumes is a session whose Remove is that of reconcile.Volumes.
+type volumes struct{ session }
+
+// Remove implements reconcile.Volumes.
+func (v volumes) Remove(uid types.UID) error {
+	return v.do("umount", string(uid), func() { delete(v.volumes, uid) })
+}
+
+// noLogs makes no links.
+type noLogs struct{}
+
+func (noLogs) Link(runtime.Container) error    { return nil }
+func (noLogs) Unlink(pod.Key, types.UID) error { return nil }

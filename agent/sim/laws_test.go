@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
+)
+
+// The invariants. Each is a law of ARCHITECTURE.md, or a sentence of its section
+// on identity and updates, as something that can be seen from outside.
+const (
+	oneSandbox   = "section 3: never two live sandboxes of a key"
+	oneContainer = "section 3: never two live containers of a name"
+	inOrder      = "section 3: the old generation is gone before the new one starts"
+	neighbours   = "section 3: an edit restarts nothing but what was edited"
+	silence      = "law 1: absence of information removes nothing"
+	undesired    = "section 3: nothing runs that was never desired for its key"
+	twice        = "law 4: what is there is not made again"
+	foreign      = "law 6: only what is ours is touched"
+	folderLast   = "section 3: a pod's folder goes after its containers"
+	convergence  = "law 3: once the faults stop, the node reaches what the sources say"
+	stillness    = "law 2: a converged node plans nothing"
+	restartLaw   = "law 5: starting or stopping the agent touches no container"
+	delayLaw     = "law 7: a pod delays only itself"
+)
+
+type violation struct{ law, what string }
+
+// laws holds every change of a container against the invariants.
+type laws struct {
+	mu         sync.Mutex
+	start      time.Time
+	truth      *truth
+	live       map[string]*life // everything in the engine, by id
+	upset      map[pod.Key]time.Time
+	violations []violation
+	// still, while set, forbids every change that is not a container's own doing.
+	still string
+}
+
+// life is a container as the laws know it.
+type life struct {
+	fake.View
+	made time.Time
+	// byUs: it was the agent that started it last.
+	byUs bool
+}
+
+func newLaws(t *truth) *laws {
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}}
+}
+
+func (l *laws) violate(law, format string, args ...any) {
+	what := fmt.Sprintf("t=+%.9fs ", time.Since(l.start).Seconds()) + fmt.Sprintf(format, args...)
+	l.violations = append(l.violations, violation{law, what})
+}
+
+// ours reports whether a container is the simulated agent's, and not that of
+// another root dir, or of somebody.
+func ours(v fake.View) bool {
+	_, ok := runtime.Owned(rootDir, v.Name, v.Labels)
+	return ok
+}
+
+// observe is the engine's observer.
+func (l *laws) observe(c fake.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := c.Container
+	is := l.live[v.ID]
+	if is == nil {
+		is = &life{made: time.Now()}
+		l.live[v.ID] = is
+	}
+	before := is.View
+	is.View = v
+	agents := c.Client > 0 && c.Client != neighbour
+	if agents && !ours(v) {
+		l.violate(foreign, "the agent's %s of %s", c.Verb, v.Name)
+		return
+	}
+	if agents {
+		l.agentDid(c.Verb, is)
+	}
+	switch c.Verb {
+	case "start":
+		is.byUs = c.Client > 0
+		if is.byUs && ours(v) {
+			l.started(is)
+		}
+	case "die":
+		if ours(v) && v.IsSandbox() {
+			l.upset[v.Key] = time.Now()
+		}
+	case "destroy":
+		if ours(v) && v.IsSandbox() && before.State == runtime.Running {
+			l.upset[v.Key] = time.Now()
+		}
+		delete(l.live, v.ID)
+	}
+}
+
+// agentDid checks one change that the agent made.
+func (l *laws) agentDid(verb string, c *life) {
+	if l.still != "" && !l.selfInflicted(c) {
+		l.violate(l.still, "%s of %s", verb, c.Name)
+	}
+	switch verb {
+	case "create":
+		l.created(c)
+	case "stop":
+		l.stopped(c)
+	case "destroy":
+		if c.IsSandbox() {
+			for _, o := range l.of(c.Key) {
+				if o.Sandbox.ID == c.ID && o.State == runtime.Running {
+					l.violate(inOrder, "sandbox %s is removed while %s runs in it", c.Name, o.Name)
+				}
+			}
+		}
+	}
+}
+
+// of returns what is there of a key, by name.
+func (l *laws) of(key pod.Key) []*life {
+	var list []*life
+	for _, c := range l.live {
+		if ours(c.View) && c.Key == key {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *life) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// selfInflicted: what the agent does about a container whose program ends, or
+// cannot start, is no unrest.
+func (l *laws) selfInflicted(c *life) bool {
+	if c.Spec != nil {
+		p := fake.ParseProgram(*c.Spec)
+		return p.Exits || p.FailStart != ""
+	}
+	return false
+}
+
+func (l *laws) created(c *life) {
+	for _, o := range l.of(c.Key) {
+		if o == c || o.Identity.Name != c.Identity.Name || o.UID != c.UID || o.PodHash != c.PodHash || o.ContainerHash != c.ContainerHash || o.Sandbox != c.Sandbox {
+			continue
+		}
+		if o.State == runtime.Running && o.byUs || o.State == runtime.Created && !o.Ended() {
+			l.violate(twice, "%s is made while %s is there, %s", c.Name, o.Name, o.State)
+		}
+	}
+	if c.Spec == nil {
+		if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return p.Hash == c.PodHash }) {
+			l.violate(undesired, "sandbox %s with hash %s", c.Name, c.PodHash)
+		}
+		return
+	}
+	if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return asIn(p, c) }) {
+		l.violate(undesired, "%s: image %s, command %q, env %q", c.Name, c.Spec.Image, c.Spec.Command, c.Spec.Env)
+	}
+}
+
+// asIn reports whether a container was made as that version of the pod says.
+func asIn(p *pod.Pod, c *life) bool {
+	if p.Hash != c.PodHash || p.Containers[c.Identity.Name] != c.ContainerHash {
+		return false
+	}
+	for _, want := range p.Object.Spec.Containers {
+		if want.Name == c.Identity.Name {
+			return want.Image == c.Spec.Image && slices.Equal(want.Command, c.Spec.Command) &&
+				slices.Contains(c.Spec.Env, "REV="+want.Env[0].Value)
+		}
+	}
+	return false
+}
+
+// started checks a start by the agent against everything else that lives.
+func (l *laws) started(c *life) {
+	for _, o := range l.of(c.Key) {
+		if o == c || o.State != runtime.Running || !o.byUs {
+			continue
+		}
+		switch {
+		case c.IsSandbox() && o.IsSandbox():
+			l.violate(oneSandbox, "%s starts while %s runs", c.Name, o.Name)
+		case o.Identity.Name == c.Identity.Name:
+			l.violate(oneContainer, "%s starts while %s runs", c.Name, o.Name)
+		case o.UID != c.UID || o.PodHash != c.PodHash:
+			l.violate(inOrder, "%s starts while %s of another generation runs", c.Name, o.Name)
+		}
+	}
+}
+
+// stopped checks that a stop by the agent has a reason.
+func (l *laws) stopped(c *life) {
+	others := l.of(c.Key)
+	if c.IsSandbox() {
+		running := slices.ContainsFunc(others, func(o *life) bool { return o != c && o.State == runtime.Running })
+		changed := l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool { return p.Hash == c.PodHash })
+		if running && !changed && !l.rivals(c, others) {
+			l.violate(silence, "sandbox %s is stopped, and nothing asked for it", c.Name)
+		}
+		return
+	}
+	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
+	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || !l.upset[c.Key].Before(c.made) {
+		return
+	}
+	law := silence
+	if l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool {
+		return p.Hash == c.PodHash && equalHashes(p.Containers, l.siblings(c, p))
+	}) {
+		law = neighbours
+	}
+	l.violate(law, "%s is stopped, and nothing asked for it", c.Name)
+}
+
+// siblings returns the container hashes of the version that c was made from, as
+// far as its pod shows them now.
+func (l *laws) siblings(c *life, p *pod.Pod) map[string]pod.Hash {
+	hashes := map[string]pod.Hash{}
+	for name := range p.Containers {
+		hashes[name] = p.Containers[name]
+	}
+	for _, o := range l.of(c.Key) {
+		if !o.IsSandbox() && o.State == runtime.Running {
+			hashes[o.Identity.Name] = o.ContainerHash
+		}
+	}
+	return hashes
+}
+
+func equalHashes(a, b map[string]pod.Hash) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// rivals: somebody started another of the same name, and only one can stay.
+func (l *laws) rivals(c *life, others []*life) bool {
+	return slices.ContainsFunc(others, func(o *life) bool {
+		return o != c && o.Identity.Name == c.Identity.Name && o.State == runtime.Running
+	})
+}
+
+// removedFolder is the root dir's observer.
+func (l *laws) removedFolder(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.live {
+		if ours(c.View) && c.UID == uid {
+			l.violate(folderLast, "the folder of %s goes while %s is there, %s", uid, c.Name, c.State)
+		}
+	}
+}
+
+// hold forbids changes from now on, as a violation of that law; "" allows them.
+func (l *laws) hold(law string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.still = law
+}

@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
+)
+
+// How long, after the faults, the node may take to be what the sources say: the
+// longest back-off, hung call and grace period, one after the other. And how
+// long it must then be still, which covers every period of the agent.
+const (
+	settleTime = 25 * time.Minute
+	stillTime  = 11 * time.Minute
+)
+
+// settle checks what a node must be when the faults have stopped.
+func (d *driver) settle() {
+	d.pass(settleTime)
+	d.laws.hold(stillness)
+	d.converged("after the faults")
+	d.pass(stillTime)
+	d.converged("after a long quiet")
+	d.planless()
+	d.laws.hold(restartLaw)
+	d.crash()
+	d.revive()
+	d.pass(2 * time.Minute)
+	d.converged("after a restart of the agent")
+	d.laws.hold("")
+	d.crash()
+	for _, v := range d.engine.Violations() {
+		d.laws.violate(foreign, "%s", v)
+	}
+}
+
+// planless asks the agent itself whether it has anything to do.
+func (d *driver) planless() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	snap, err := d.agent.loop.Snapshot(ctx, 0)
+	if err != nil {
+		d.laws.violate(convergence, "the loop does not answer: %v", err)
+		return
+	}
+	for _, v := range snap.Pods {
+		if !v.Settled() && !d.restless(v.Containers) {
+			d.laws.violate(stillness, "%s/%s: %s", v.Object.Namespace, v.Object.Name, v.Plan)
+		}
+	}
+}
+
+// restless: a program of the pod ends by itself, or cannot start.
+func (d *driver) restless(list []runtime.Container) bool {
+	d.laws.mu.Lock()
+	defer d.laws.mu.Unlock()
+	return slices.ContainsFunc(list, func(c runtime.Container) bool {
+		is := d.laws.live[c.ID]
+		return is != nil && d.laws.selfInflicted(is)
+	})
+}
+
+// converged compares the engine with what the sources say.
+func (d *driver) converged(when string) {
+	byKey := map[pod.Key][]fake.View{}
+	for _, c := range d.engine.Containers() {
+		if ours(c) {
+			byKey[c.Key] = append(byKey[c.Key], c)
+		}
+	}
+	keys := map[pod.Key]bool{}
+	for key := range d.truth.said {
+		keys[key] = true
+	}
+	for key := range byKey {
+		keys[key] = true
+	}
+	folders := map[string]bool{}
+	for _, key := range slices.SortedFunc(maps.Keys(keys), pod.Key.Compare) {
+		if what := d.convergedPod(key, byKey[key], byKey); what != "" {
+			d.laws.violate(convergence, "%s: %s: %s", when, key, what)
+		}
+		for _, c := range byKey[key] {
+			folders[string(c.UID)] = true
+		}
+	}
+	for _, uid := range d.disk.pods() {
+		if !folders[string(uid)] && !d.waiting(string(uid)) {
+			d.laws.violate(convergence, "%s: the folder of %s is left over", when, uid)
+		}
+	}
+}
+
+// waiting reports whether a folder belongs to a pod that is desired, or may be:
+// one that has finished or waits has no container.
+func (d *driver) waiting(uid string) bool {
+	data := string(d.disk.files["pods/"+uid+"/pod.json"]) + string(d.disk.files["pods/"+uid+"/state.json"])
+	for key := range d.truth.said {
+		if versions, sure := d.truth.now(key); (len(versions) > 0 || !sure) && strings.Contains(data, key.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// convergedPod returns what is wrong with a pod, "" for nothing.
+func (d *driver) convergedPod(key pod.Key, have []fake.View, all map[pod.Key][]fake.View) string {
+	versions, sure := d.truth.now(key)
+	if !sure {
+		// What an unreadable origin said last, or what the other one says.
+		for _, said := range d.truth.said[key] {
+			for _, s := range said {
+				if s.pod != nil {
+					versions = append(versions, s.pod)
+				}
+			}
+		}
+	}
+	var wrong []string
+	for _, want := range versions {
+		what := d.matches(want, have, all)
+		if what == "" {
+			return ""
+		}
+		wrong = append(wrong, fmt.Sprintf("%s (%s)", what, want.Origin))
+	}
+	if len(have) == 0 && (len(versions) == 0 || !sure) {
+		return ""
+	}
+	if len(versions) == 0 {
+		return "nobody wants it, and " + names(have) + " are there"
+	}
+	return strings.Join(wrong, "; or ") + "; there is " + names(have)
+}
+
+func names(list []fake.View) string {
+	var b strings.Builder
+	for _, c := range list {
+		fmt.Fprintf(&b, " %s(%s)", c.Name, c.State)
+	}
+	return b.String()
+}
+
+// matches returns what differs between a version of a pod and what is there.
+func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake.View) string {
+	if len(have) == 0 && portTaken(want, all) {
+		return ""
+	}
+	var sandboxes []fake.View
+	running := map[string][]fake.View{}
+	newest := map[string]fake.View{}
+	for _, c := range have {
+		switch {
+		case c.PodHash != want.Hash:
+			return c.Name + " is of another generation"
+		case c.IsSandbox() && c.State == runtime.Running:
+			sandboxes = append(sandboxes, c)
+		case c.IsSandbox():
+		default:
+			name := c.Identity.Name
+			if last, ok := newest[name]; !ok || last.Attempt < c.Attempt {
+				newest[name] = c
+			}
+			if c.State == runtime.Running {
+				running[name] = append(running[name], c)
+			}
+			if _, ok := want.Containers[name]; !ok {
+				return c.Name + " is not in the pod"
+			}
+		}
+	}
+	finished := true
+	for i := range want.Object.Spec.Containers {
+		spec := &want.Object.Spec.Containers[i]
+		done, what := d.matchesContainer(want, spec, running[spec.Name], newest[spec.Name], sandboxes)
+		if what != "" {
+			return what
+		}
+		finished = finished && done
+	}
+	if len(sandboxes) != 1 && !(finished && len(sandboxes) == 0) {
+		return fmt.Sprintf("%d sandboxes run", len(sandboxes))
+	}
+	return ""
+}
+
+// matchesContainer also reports whether the container had its last attempt.
+func (d *driver) matchesContainer(want *pod.Pod, spec *v1.Container, running []fake.View, newest fake.View, sandboxes []fake.View) (done bool, what string) {
+	program := fake.ParseProgram(runtime.ContainerSpec{Command: spec.Command})
+	policy := want.Object.Spec.RestartPolicy
+	if len(running) > 1 {
+		return false, fmt.Sprintf("%d attempts of %s run", len(running), spec.Name)
+	}
+	if len(running) == 1 {
+		c := running[0]
+		switch {
+		case c.ContainerHash != want.Containers[spec.Name]:
+			return false, c.Name + " runs with another definition"
+		case len(sandboxes) == 1 && !sandboxes[0].HostNetwork && c.Network != sandboxes[0].Ref():
+			return false, c.Name + " runs in a network that is gone"
+		case c.Resources.Memory != spec.Resources.Limits.Memory().Value():
+			return false, fmt.Sprintf("%s has %d bytes of memory", c.Name, c.Resources.Memory)
+		}
+		return false, ""
+	}
+	ended := newest.ID != "" && newest.Container.Ended() && newest.ContainerHash == want.Containers[spec.Name]
+	switch {
+	case policy == v1.RestartPolicyNever, policy == v1.RestartPolicyOnFailure && newest.ExitCode == 0:
+		// It may have had its attempt, and been collected since.
+		return true, ""
+	case program.Exits, program.FailStart != "":
+		return false, "" // between two attempts
+	case !obtainable(spec.Image):
+		return false, ""
+	}
+	return ended, spec.Name + " does not run"
+}
+
+// portTaken reports whether another pod runs that has a host port of this one.
+func portTaken(want *pod.Pod, all map[pod.Key][]fake.View) bool {
+	port := hostPort(want.Object)
+	if port == 0 {
+		return false
+	}
+	for key, list := range all {
+		for _, c := range list {
+			if key != want.Key() && c.SandboxSpec != nil && len(c.SandboxSpec.Ports) > 0 && c.SandboxSpec.Ports[0].HostPort == port {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hostPort(p *v1.Pod) int32 {
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				return port.HostPort
+			}
+		}
+	}
+	return 0
+}

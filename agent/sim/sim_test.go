@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	goruntime "runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "run this seed only, and print its trace with -v")
+	seedsFlag = flag.Int("seeds", 200, "how many seeds to run")
+)
+
+// steps is how many things the driver does in one scenario.
+const steps = 25
+
+type result struct {
+	violations []violation
+	trace      string
+}
+
+// simulate runs one seed.
+func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(seed, seed%7 != 0, l, log)
+		d := newDriver(w, seed)
+		d.play(steps)
+		d.calm()
+		d.settle()
+		res = result{d.laws.violations, d.trace()}
+	})
+	return res
+}
+
+// Laws 1 to 7: whatever happens, no invariant breaks, and the node converges.
+func TestSeeds(t *testing.T) {
+	if *seedFlag != 0 {
+		res := simulate(t, *seedFlag, lies{}, logTo(t))
+		t.Log("\n" + res.trace)
+		for _, v := range res.violations {
+			t.Errorf("%s: %s", v.law, v.what)
+		}
+		return
+	}
+	var next atomic.Uint64
+	for range goruntime.GOMAXPROCS(0) {
+		t.Run("shard", func(t *testing.T) {
+			t.Parallel()
+			for {
+				seed := next.Add(1)
+				if seed > uint64(*seedsFlag) {
+					return
+				}
+				if res := simulate(t, seed, lies{}, nil); len(res.violations) > 0 {
+					t.Errorf("%s: %s\n%d violations in all; replay: go test ./agent/sim -run TestSeeds -v -seed %d",
+						res.violations[0].law, res.violations[0].what, len(res.violations), seed)
+				}
+			}
+		})
+	}
+}
+
+// A seed that fails must fail again.
+func TestSeedsReplay(t *testing.T) {
+	var next atomic.Uint64
+	for range goruntime.GOMAXPROCS(0) {
+		t.Run("shard", func(t *testing.T) {
+			t.Parallel()
+			for {
+				seed := next.Add(1)
+				if seed > 200 {
+					return
+				}
+				first, second := simulate(t, seed, lies{}, nil), simulate(t, seed, lies{}, nil)
+				if first.trace != second.trace {
+					t.Errorf("seed %d has two traces (-first +second):\n%s", seed, cmp.Diff(first.trace, second.trace))
+				}
+			}
+		})
+	}
+}
+
+// logTo prints what the agent says, by virtual time, where somebody looks.
+func logTo(t *testing.T) *slog.Logger {
+	if !testing.Verbose() {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (v violation) String() string { return fmt.Sprintf("%s: %s", v.law, v.what) }

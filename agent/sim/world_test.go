@@ -1,0 +1,281 @@
+package sim
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
+	"github.com/podkeeper/podkeeper/sources"
+)
+
+const (
+	rootDir  = "/var/lib/podkeeper"
+	nodeName = "node"
+	folder   = "/etc/manifests"
+	pageURL  = "http://manifests.example/pods"
+	// neighbour is the number of the client that belongs to another agent.
+	neighbour = 1
+)
+
+var (
+	folderID = pod.SourceID{Kind: pod.FileSource, Name: folder}
+	pageID   = pod.SourceID{Kind: pod.HTTPSource, Name: pageURL}
+	page     = pod.Origin{Source: pageID, Name: pageURL}
+)
+
+func fileOrigin(name string) pod.Origin { return pod.Origin{Source: folderID, Name: name} }
+
+func parse(data []byte, o pod.Origin) manifests.Result {
+	return manifests.Parse(data, o, manifests.Options{NodeName: nodeName})
+}
+
+// lies are what a planted bug puts between the agent and the world.
+type lies struct {
+	runtime func(*world, runtime.Runtime) runtime.Runtime
+	set     func(pod.Set) pod.Set
+	store   func(session) reconcile.Store
+	// atStart runs before an incarnation does anything.
+	atStart func(context.Context, *world, runtime.Runtime)
+}
+
+// world is the machine, and whoever lives on it.
+type world struct {
+	fate   *fake.Fate
+	engine *fake.Engine
+	tree   *tree
+	site   *site
+	disk   *disk
+	truth  *truth
+	laws   *laws
+	lies   lies
+	log    *slog.Logger
+
+	clockMu sync.Mutex
+	shift   time.Duration // of the wall clock
+
+	agent *incarnation // nil while it is dead
+	lives int
+}
+
+func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1}))
+	}
+	w := &world{fate: fake.NewFate(seed), truth: newTruth(parse), lies: l, log: log}
+	w.laws = newLaws(w.truth)
+	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe})
+	for _, image := range images {
+		switch image {
+		case "missing:1":
+		case "secret:1":
+			w.engine.SetImage(image, fake.Image{Denied: true})
+		case "app:1", "app:2":
+			w.engine.SetImage(image, fake.Image{Present: true, Pullable: true})
+		default:
+			w.engine.SetImage(image, fake.Image{Pullable: true})
+		}
+	}
+	w.tree = newTree(w.fate, w.wall, hints)
+	for _, dir := range []string{"/", "/etc"} {
+		w.tree.makeDir(dir)
+	}
+	w.site = &site{fate: w.fate}
+	w.disk = newDisk(w.fate)
+	w.disk.onRemove = w.laws.removedFolder
+	return w
+}
+
+// wall is the machine's wall clock.
+func (w *world) wall() time.Time {
+	w.clockMu.Lock()
+	defer w.clockMu.Unlock()
+	return time.Now().Add(w.shift)
+}
+
+func (w *world) jump(d time.Duration) {
+	w.clockMu.Lock()
+	defer w.clockMu.Unlock()
+	w.fate.Trace("the clock jumps by %s", d)
+	w.shift += d
+}
+
+// incarnation is one life of the agent.
+type incarnation struct {
+	client *fake.Client
+	loop   *reconcile.Loop
+	cancel context.CancelFunc
+	ended  chan error
+
+	mu    sync.Mutex
+	fence chan struct{} // closed at its death; so is the client's
+	// fuse is how many effects it has left; negative is no end.
+	fuse int
+}
+
+// startAgent starts an incarnation that dies of its fuse-th effect.
+func (w *world) startAgent(fuse int) {
+	w.lives++
+	w.fate.Trace("agent %d starts", w.lives)
+	ctx, cancel := context.WithCancel(context.Background())
+	i := &incarnation{client: w.engine.Client(rootDir), cancel: cancel, ended: make(chan error, 1), fence: make(chan struct{}), fuse: fuse}
+	i.client.OnEffect = i.boundary
+	store := session{disk: w.disk, fence: i.fence, onEffect: i.boundary}
+	files := files{tree: w.tree, fence: i.fence}
+	list := w.sources(files, store, browser{w.site, i.fence})
+
+	var rt runtime.Runtime = i.client
+	if w.lies.runtime != nil {
+		rt = w.lies.runtime(w, rt)
+	}
+	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: noLogs{}, Log: w.log}
+	if w.lies.store != nil {
+		deps.Store = w.lies.store(store)
+	}
+	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30}, HostIP: "192.0.2.1", Wall: w.wall}, deps)
+	w.agent = i
+	go func() {
+		if w.lies.atStart != nil {
+			w.lies.atStart(ctx, w, rt)
+		}
+		i.ended <- w.run(ctx, i.loop, list, rt)
+	}()
+}
+
+func (w *world) sources(files files, store session, transport http.RoundTripper) []sources.Source {
+	file, err := sources.NewFile(sources.FileConfig{
+		Path: folder, Parse: parse, FS: files, Watcher: files, Store: store, Now: w.wall, Log: w.log,
+	})
+	if err != nil {
+		panic(err)
+	}
+	web, err := sources.NewHTTP(sources.HTTPConfig{
+		URL: pageURL, Transport: transport, Parse: parse, Store: store, Now: w.wall, Log: w.log,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return []sources.Source{file, web}
+}
+
+// run is agent.Run without what is not simulated: socket and systemd.
+func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.Source, rt runtime.Runtime) error {
+	group, ctx := errgroup.WithContext(ctx)
+	sets := make(chan pod.Set)
+	told := sets
+	if w.lies.set != nil {
+		told = make(chan pod.Set)
+		group.Go(func() error {
+			for {
+				select {
+				case s := <-sets:
+					select {
+					case told <- w.lies.set(s):
+					case <-ctx.Done():
+						return nil
+					}
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		})
+	}
+	group.Go(func() error { return sources.Run(ctx, list, sets) })
+	group.Go(func() error { return loop.Run(ctx, told) })
+	group.Go(func() error {
+		return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Log: w.log}.Run(ctx)
+	})
+	return group.Wait()
+}
+
+func inventory(loop *reconcile.Loop) func(context.Context) ([]gc.Dead, error) {
+	return func(ctx context.Context) ([]gc.Dead, error) {
+		snap, err := loop.Snapshot(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		var dead []gc.Dead
+		for _, v := range snap.Pods {
+			for _, c := range v.Containers {
+				if !c.IsSandbox() && c.Ended() {
+					dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
+				}
+			}
+		}
+		return dead, nil
+	}
+}
+
+// boundary is one effect of the incarnation. It may be its last.
+func (i *incarnation) boundary(verb string) {
+	switch verb {
+	case "list", "inspect", "watch", "image":
+		return // an observer that dies leaves nothing half done
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.fuse < 0 {
+		return
+	}
+	if i.fuse--; i.fuse < 0 {
+		i.die()
+	}
+}
+
+// die fences the incarnation, with mu held.
+func (i *incarnation) die() {
+	if !dead(i.fence) {
+		close(i.fence)
+		i.client.Fence()
+	}
+}
+
+func dead(fence <-chan struct{}) bool {
+	select {
+	case <-fence:
+		return true
+	default:
+		return false
+	}
+}
+
+// crash kills the agent, where it lives, and joins it.
+func (w *world) crash() {
+	if w.agent == nil {
+		return
+	}
+	synctest.Wait() // what it died of has left its line in the trace
+	w.agent.mu.Lock()
+	w.agent.die()
+	w.agent.mu.Unlock()
+	w.fate.Trace("agent %d is dead", w.lives)
+	w.agent.cancel()
+	<-w.agent.ended
+	w.agent = nil
+}
+
+// pass lets virtual time pass. It is cut short when the agent dies.
+func (w *world) pass(d time.Duration) {
+	woken := make(chan struct{})
+	w.fate.After("driver", "", d, 0, func() { close(woken) })
+	var fence <-chan struct{}
+	if w.agent != nil {
+		fence = w.agent.fence
+	}
+	select {
+	case <-woken:
+	case <-fence:
+		w.crash()
+	}
+}

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/server"
+)
+
+// state answers clients: see server.Serve.
+func (p *parts) state(ctx context.Context, after uint64) (server.State, error) {
+	snap, err := p.loop.Snapshot(ctx, after)
+	if err != nil {
+		return server.State{}, err
+	}
+	return view(p.cfg, snap), nil
+}
+
+// view is a snapshot in the shape that clients read.
+func view(cfg Config, snap reconcile.Snapshot) server.State {
+	s := server.State{
+		Revision: snap.Revision, Version: cfg.Version, Ready: snap.Ready, Online: snap.Online,
+		NodeName: cfg.NodeName, RootDir: cfg.RootDir,
+		Pods: []server.Pod{}, Sources: snap.Sources, Conflicts: snap.Conflicts,
+	}
+	for _, v := range snap.Pods {
+		s.Pods = append(s.Pods, podView(v))
+	}
+	for _, src := range snap.Sources {
+		s.Ready = s.Ready && (src.Spoken || src.Problem != "")
+	}
+	return s
+}
+
+func podView(v reconcile.View) server.Pod {
+	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Busy: v.Busy, Removing: v.Removing}
+	if b := v.Plan.Blocked; b.Reason != "" {
+		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
+	}
+	for _, list := range [][]reconcile.Step{v.Plan.Steps, v.Plan.Images} {
+		for _, s := range list {
+			p.Steps = append(p.Steps, server.Step{
+				Verb: string(s.Verb), Container: s.Container, Attempt: s.Attempt, ID: s.ID, Image: s.Image,
+				Reason: string(s.Reason), Message: s.Message, Wave: s.Wave, Text: s.String(),
+			})
+		}
+	}
+	return p
+}
