@@ -1,0 +1,165 @@
+package sources
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+// listing is what lies in the folder now, as far as it may be a manifest.
+type listing struct {
+	paths   []string
+	links   map[string]bool
+	skipped []pod.Skipped // needs no look to be skipped
+	// complete: what is not in it is not there.
+	complete bool
+}
+
+// list looks at each file of the folder. A listing that races with renames may
+// lack a file that was there all the time: where one differs from the last, only
+// two that agree are believed.
+func (l *folder) list(now time.Time) (changed bool) {
+	believed, known := l.names, l.listed && !l.away
+	for range 5 {
+		entries, err := l.cfg.FS.ReadDir(l.cfg.Path)
+		if err != nil {
+			return l.silence(err)
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		if known && slices.EqualFunc(entries, believed, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
+			l.names = believed
+			return l.hear(now, l.sort(entries, true))
+		}
+		believed, known = make([]string, 0, len(entries)), true
+		for _, e := range entries {
+			believed = append(believed, e.Name())
+		}
+	}
+	// Renames go on and on: what is there is looked at, nothing is missed yet.
+	l.wake(now.Add(namesLimit))
+	entries, err := l.cfg.FS.ReadDir(l.cfg.Path)
+	if err != nil {
+		return l.silence(err)
+	}
+	return l.hear(now, l.sort(entries, false))
+}
+
+// sort tells manifests from the rest, by name and type.
+func (l *folder) sort(entries []fs.DirEntry, complete bool) listing {
+	ls := listing{paths: make([]string, 0, len(entries)), complete: complete}
+	for _, e := range entries {
+		path := filepath.Join(l.cfg.Path, e.Name())
+		reason := refusedName(e.Name())
+		if odd := e.Type() & (fs.ModeDir | fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice); reason == "" && odd != 0 {
+			reason = describe(odd)
+		}
+		if reason == "" {
+			reason = refusedExtension(e.Name(), l.cfg.Extensions)
+		}
+		if reason != "" {
+			ls.skipped = append(ls.skipped, pod.Skipped{Path: path, Reason: reason})
+			continue
+		}
+		ls.paths = append(ls.paths, path)
+		if e.Type()&fs.ModeSymlink != 0 {
+			if ls.links == nil {
+				ls.links = map[string]bool{}
+			}
+			ls.links[path] = true
+		}
+	}
+	return ls
+}
+
+// hear takes in a look that could be had.
+func (l *folder) hear(now time.Time, ls listing) (changed bool) {
+	if l.away {
+		l.away, l.returned, changed = false, now, true
+		l.log.Info("manifests can be looked at again")
+	}
+	present := make(map[string]bool, len(ls.paths))
+	settled, raced := ls.complete, false
+	for _, path := range ls.paths {
+		switch seen, reason := l.lookAt(path, now, ls.links[path]); seen {
+		case seenSkipped:
+			ls.skipped = append(ls.skipped, pod.Skipped{Path: path, Reason: reason})
+			continue
+		case seenChanged:
+			changed = true
+		case seenUnfinished:
+			settled = false
+		case seenNoMore:
+			settled, raced = false, true
+		}
+		present[path] = true
+	}
+	if l.races = l.races + 1; !raced {
+		l.races = 0
+	}
+	changed = l.forget(now, present, ls.complete) || changed
+	changed = l.skip(ls.skipped) || changed
+
+	l.listed = l.listed || ls.complete
+	spoken := l.src.Spoken || settled
+	changed = changed || spoken != l.src.Spoken || !l.src.Present
+	l.src.Spoken, l.src.Present, l.src.Problem, l.src.Read = spoken, true, "", l.cfg.Now()
+	return changed
+}
+
+// forget drops the files that are not there any more, once that is certain.
+func (l *folder) forget(now time.Time, present map[string]bool, complete bool) (changed bool) {
+	believed := l.returned.Add(returnQuiet)
+	for path, f := range l.files {
+		switch {
+		case present[path]:
+			changed = changed || f.missed
+			f.missed = false
+		case !complete:
+		case !l.returned.IsZero() && now.Before(believed):
+			l.wake(believed)
+			changed = changed || !f.missed
+			f.missed = true
+		default:
+			delete(l.files, path)
+			delete(l.unkept, path)
+			delete(l.watched.targets, f.target)
+			l.gone = append(l.gone, path)
+			l.log.Info("manifest is gone", "origin", path, "pods", keysOf(f.docs))
+			changed = true
+		}
+	}
+	return changed
+}
+
+// skip notes what is not taken for a manifest, and says so once.
+func (l *folder) skip(skipped []pod.Skipped) (changed bool) {
+	slices.SortFunc(skipped, func(a, b pod.Skipped) int { return strings.Compare(a.Path, b.Path) })
+	if slices.Equal(skipped, l.skipped) {
+		return false
+	}
+	for _, s := range skipped {
+		switch {
+		case slices.Contains(l.skipped, s):
+		case refusedName(filepath.Base(s.Path)) != "":
+			l.log.Debug("not a manifest", "path", s.Path, "reason", s.Reason)
+		case s.Reason == leadsNowhere:
+			l.log.Warn("not a manifest", "path", s.Path, "reason", s.Reason)
+		default:
+			l.log.Info("not a manifest", "path", s.Path, "reason", s.Reason)
+		}
+	}
+	l.skipped = skipped
+	return true
+}
+
+func keysOf(docs []document) []string {
+	keys := make([]string, 0, len(docs))
+	for _, d := range docs {
+		keys = append(keys, d.pod.Key().String())
+	}
+	return keys
+}
