@@ -11,6 +11,7 @@ import (
 // connected: the event stream is up, so a listing from now on misses nothing.
 func (s *state) connected() {
 	s.online = true
+	s.revision++
 	if s.said {
 		s.deps.Log.Info("the container engine answers again")
 		s.said = false
@@ -33,6 +34,7 @@ func (s *state) connected() {
 func (s *state) disconnected(err error) bool {
 	was := s.online
 	s.online = false
+	s.revision++
 	if !s.said {
 		s.deps.Log.Warn("the container engine does not answer; pods are left as they are until it does", "err", err)
 		s.said = true
@@ -94,6 +96,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 	}
 	if !s.listed {
 		s.listed = true
+		s.revision++
 		s.resolve()
 		s.holdPorts()
 	}

@@ -51,7 +51,7 @@ type state struct {
 	starting []*entry  // waves under way that count against Parallel
 	alarms   alarms
 
-	revision uint64
+	revision uint64 // from 1
 	waiters  []waiter
 }
 
@@ -97,6 +97,8 @@ func newState(l *Loop) *state {
 		ledger:  NewLedger(),
 		refused: make(map[pod.Key]bool),
 		images:  make(map[string]*image),
+
+		revision: 1,
 	}
 }
 
@@ -184,6 +186,7 @@ func (s *state) drain(reports <-chan func(*state)) {
 // setDesired takes a new set over.
 func (s *state) setDesired(set pod.Set) {
 	s.set, s.haveSet = set, true
+	s.revision++
 	s.resolve()
 }
 
@@ -242,6 +245,7 @@ func (s *state) sayConflicts(conflicts []pod.Conflict) {
 
 // work plans every due pod and starts what there is to do.
 func (s *state) work() {
+	defer s.notify()
 	if !s.haveSet || !s.listed {
 		return
 	}
@@ -256,7 +260,6 @@ func (s *state) work() {
 	}
 	s.startQueued()
 	s.inspects.start(s)
-	s.notify()
 }
 
 // consider plans one pod and queues its first wave.
