@@ -140,13 +140,21 @@ func pattern(path string) string {
 }
 
 var (
-	anyItem  = regexp.MustCompile(`\[[^]]*\]`)
-	anyIndex = regexp.MustCompile(`^(spec\.(?:initC|c)ontainers\[\d+\])?([^\[]*)\[\d+\].*`)
+	anyItem   = regexp.MustCompile(`\[[^]]*\]`)
+	anyIndex  = regexp.MustCompile(`\[\d+\]`)
+	container = regexp.MustCompile(`^spec\.(initC|c)ontainers\[\d+\]`)
 )
 
 // short cuts a path at the first index of a list, but that of the container: an
 // item more shifts all that follow, which tells nobody anything.
-func short(path string) string { return anyIndex.ReplaceAllString(path, "$1$2") }
+func short(path string) string {
+	head := container.FindString(path)
+	tail := path[len(head):]
+	if at := anyIndex.FindStringIndex(tail); at != nil {
+		tail = tail[:at[0]]
+	}
+	return head + tail
+}
 
 // diff returns the paths of the leaves that are not the same in both lists, which
 // are sorted.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/podkeeper/podkeeper/pod"
 	v1 "k8s.io/api/core/v1"
@@ -113,7 +114,7 @@ func podLeaves(p *v1.Pod) []leaf {
 	for _, c := range allContainers(p) {
 		for _, port := range c.Ports {
 			if port.HostPort != 0 {
-				path := fmt.Sprintf("hostPorts[%s %d/%s]", port.HostIP, port.HostPort, port.Protocol)
+				path := "hostPorts[" + strings.TrimSpace(fmt.Sprintf("%s %d/%s", port.HostIP, port.HostPort, port.Protocol)) + "]"
 				out = append(out, leaf{path, strconv.Itoa(int(port.ContainerPort))})
 			}
 		}

@@ -53,7 +53,11 @@ func identify(object *v1.Pod, source pod.SourceKind, nodeName string) {
 		object.Namespace = v1.NamespaceDefault
 	}
 	object.Name = Name(object.Name, nodeName)
-	object.Spec.NodeName = "" // the manifest's own has no say
+	// The manifest has no say in what is the agent's to set.
+	object.Spec.NodeName = ""
+	for _, key := range fields.AgentAnnotations() {
+		delete(object.Annotations, key)
+	}
 	if source == pod.FileSource {
 		// As the kubelet does it: a pod of a file stays when its node has troubles.
 		tolerate(object, v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute})
@@ -84,16 +88,12 @@ func finish(object *v1.Pod, source pod.SourceKind, nodeName string) {
 		Annotations: object.Annotations,
 	}
 	object.Status = v1.PodStatus{}
-	annotations := map[string]string{}
-	for k, v := range object.Annotations {
-		if !slices.Contains(fields.AgentAnnotations(), k) {
-			annotations[k] = v
-		}
-	}
-	object.Annotations = annotations
 	hash := configHash(object)
-	annotations[SourceAnnotation] = string(source)
-	annotations[HashAnnotation] = hash
+	if object.Annotations == nil {
+		object.Annotations = map[string]string{}
+	}
+	object.Annotations[SourceAnnotation] = string(source)
+	object.Annotations[HashAnnotation] = hash
 }
 
 var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)

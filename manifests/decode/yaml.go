@@ -11,7 +11,7 @@ import (
 )
 
 // maxMerged bounds the members that merge keys copy in one document.
-const maxMerged = 1_000_000
+const maxMerged = 100_000
 
 var errParser = errors.New("the parser gave up on it")
 
