@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func describeContainers(d description, title string, containers []v1.Container, statuses []v1.ContainerStatus) {
+	if len(containers) == 0 {
+		return
+	}
+	d.head(0, title)
+	for i := range containers {
+		c := &containers[i]
+		d.head(1, c.Name+":")
+		at := slices.IndexFunc(statuses, func(s v1.ContainerStatus) bool { return s.Name == c.Name })
+		if at < 0 {
+			describeContainer(d, c, &v1.ContainerStatus{})
+		} else {
+			describeContainer(d, c, &statuses[at])
+		}
+	}
+}
+
+func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus) {
+	d.line(2, "Container ID:", s.ContainerID)
+	d.line(2, "Image:", c.Image)
+	d.line(2, "Image ID:", s.ImageID)
+	describePorts(d, c.Ports)
+	if len(c.Command) > 0 {
+		d.head(2, "Command:")
+		d.text(3, strings.Join(c.Command, "\n"))
+	}
+	if len(c.Args) > 0 {
+		d.head(2, "Args:")
+		d.text(3, strings.Join(c.Args, "\n"))
+	}
+	describeState(d, "State:", s.State)
+	if s.LastTerminationState.Terminated != nil {
+		describeState(d, "Last State:", s.LastTerminationState)
+	}
+	d.line(2, "Ready:", titleBool(s.Ready))
+	d.line(2, "Restart Count:", strconv.Itoa(int(s.RestartCount)))
+	describeResources(d, "Limits:", c.Resources.Limits)
+	describeResources(d, "Requests:", c.Resources.Requests)
+	describeEnv(d, c.Env)
+	describeMounts(d, c.VolumeMounts)
+}
+
+func titleBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// describePorts has kubectl's keys; an address of the host stands before its port.
+func describePorts(d description, ports []v1.ContainerPort) {
+	var inside, host []string
+	for _, p := range ports {
+		inside = append(inside, fmt.Sprintf("%d/%s", p.ContainerPort, p.Protocol))
+		on := fmt.Sprintf("%d/%s", p.HostPort, p.Protocol)
+		if p.HostIP != "" {
+			on = p.HostIP + ":" + on
+		}
+		host = append(host, on)
+	}
+	s := "s:"
+	if len(ports) == 1 {
+		s = ":"
+	}
+	d.line(2, "Port"+s, orNone(strings.Join(inside, ", ")))
+	d.line(2, "Host Port"+s, orNone(strings.Join(host, ", ")))
+}
+
+func describeState(d description, title string, s v1.ContainerState) {
+	switch {
+	case s.Running != nil:
+		d.line(2, title, "Running")
+		d.line(3, "Started:", when(&s.Running.StartedAt))
+	case s.Waiting != nil:
+		d.line(2, title, "Waiting")
+		d.line(3, "Reason:", orNone(s.Waiting.Reason))
+		if s.Waiting.Message != "" {
+			d.line(3, "Message:", s.Waiting.Message)
+		}
+	case s.Terminated != nil:
+		t := s.Terminated
+		d.line(2, title, "Terminated")
+		d.line(3, "Reason:", orNone(t.Reason))
+		if t.Message != "" {
+			d.line(3, "Message:", t.Message)
+		}
+		d.line(3, "Exit Code:", strconv.Itoa(int(t.ExitCode)))
+		if t.Signal != 0 {
+			d.line(3, "Signal:", strconv.Itoa(int(t.Signal)))
+		}
+		d.line(3, "Started:", when(&t.StartedAt))
+		d.line(3, "Finished:", when(&t.FinishedAt))
+	default:
+		d.line(2, title, "<unknown>")
+	}
+}
+
+func describeResources(d description, title string, list v1.ResourceList) {
+	if len(list) == 0 {
+		return
+	}
+	d.head(2, title)
+	var names []string
+	for name := range list {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		q := list[v1.ResourceName(name)]
+		d.line(3, name+":", q.String())
+	}
+}
+
+// describeEnv shows literal values as kubectl does: who may ask the agent may
+// read its files, too. What is taken from elsewhere is named, not shown.
+func describeEnv(d description, env []v1.EnvVar) {
+	if len(env) == 0 {
+		d.line(2, "Environment:", "<none>")
+		return
+	}
+	d.head(2, "Environment:")
+	for _, e := range env {
+		value := e.Value
+		if from := e.ValueFrom; from != nil {
+			value = asWritten(from)
+		}
+		d.line(3, e.Name+":", value)
+	}
+}
+
+func describeMounts(d description, mounts []v1.VolumeMount) {
+	if len(mounts) == 0 {
+		d.line(2, "Mounts:", "<none>")
+		return
+	}
+	d.head(2, "Mounts:")
+	for _, m := range mounts {
+		mode := "rw"
+		if m.ReadOnly {
+			mode = "ro"
+		}
+		if m.SubPath != "" {
+			mode += ", path " + m.SubPath
+		}
+		d.text(3, oneLine(fmt.Sprintf("%s from %s (%s)", m.MountPath, m.Name, mode)))
+	}
+}
+
+func describeVolumes(d description, volumes []v1.Volume) {
+	if len(volumes) == 0 {
+		d.line(0, "Volumes:", "<none>")
+		return
+	}
+	d.head(0, "Volumes:")
+	for i := range volumes {
+		d.head(1, volumes[i].Name+":")
+		d.text(2, asWritten(&volumes[i].VolumeSource))
+	}
+}
+
+// asWritten shows a part of a pod as a manifest has it.
+func asWritten(v any) string {
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return "<unknown>"
+	}
+	return string(data)
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	yaml "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// kubeletAPI is what a configuration file says it is.
+const (
+	kubeletAPI  = "kubelet.config.k8s.io/v1beta1"
+	kubeletKind = "KubeletConfiguration"
+)
+
+// kubeletField says what a field of KubeletConfiguration stands for here: the
+// flag that it sets, and how its value is read as that of the flag.
+type kubeletField struct {
+	flag string
+	// read returns the values to give the flag, none where the field asks for the
+	// default.
+	read func(*yaml.Node) ([]string, error)
+}
+
+// kubeletFields are those with a counterpart.
+func kubeletFields() map[string]kubeletField {
+	return map[string]kubeletField{
+		"staticPodPath":        {"manifests", readString},
+		"staticPodURL":         {"manifest-url", readString},
+		"staticPodURLHeader":   {"manifest-url-header", readHeaders},
+		"fileCheckFrequency":   {"file-check-frequency", readDuration},
+		"httpCheckFrequency":   {"http-check-frequency", readDuration},
+		"podLogsDir":           {"pod-logs-dir", readString},
+		"resolvConf":           {"resolv-conf", readString},
+		"containerLogMaxSize":  {"container-log-max-size", readSize},
+		"containerLogMaxFiles": {"container-log-max-files", readCount},
+	}
+}
+
+// applyKubeletFile gives the flags that were not given the values of the file.
+// A field whose flag the command does not have says nothing to it. One warning
+// names the fields that have no counterpart, another those that no kubelet knows.
+func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	entries, err := kubeletEntries(path, data)
+	if err != nil {
+		return err
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	fields := kubeletFields()
+	var errs []error
+	var idle, unknown []string
+	for _, e := range entries {
+		field, ok := fields[e.name]
+		switch {
+		case ok:
+			values, err := field.read(e.value)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, e.value.Line, e.name, err))
+				continue
+			}
+			if given[field.flag] || flags.Lookup(field.flag) == nil {
+				continue
+			}
+			for _, v := range values {
+				if err := flags.Set(field.flag, v); err != nil {
+					errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, e.value.Line, e.name, err))
+				}
+			}
+		case e.name == "runOnce":
+			errs = append(errs, fmt.Errorf("%s:%d: runOnce: no kubelet takes it any more; use --runonce", path, e.line))
+		case slices.Contains(strings.Fields(kubeletFieldsWithoutCounterpart), e.name):
+			idle = append(idle, e.name)
+		default:
+			unknown = append(unknown, fmt.Sprintf("%s (line %d)", e.name, e.line))
+		}
+	}
+	if len(idle) > 0 {
+		log.Warn("fields of the kubelet's configuration have no counterpart here", "file", path, "fields", strings.Join(idle, ", "))
+	}
+	if len(unknown) > 0 {
+		log.Warn("unknown fields in the kubelet's configuration", "file", path, "fields", strings.Join(unknown, ", "))
+	}
+	return errors.Join(errs...)
+}
+
+type kubeletEntry struct {
+	name  string
+	line  int
+	value *yaml.Node
+}
+
+// kubeletEntries returns the fields of the file, kind and apiVersion checked.
+func kubeletEntries(path string, data []byte) ([]kubeletEntry, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s: want a %s (%s)", path, kubeletKind, kubeletAPI)
+	}
+	var entries []kubeletEntry
+	var errs []error
+	header := map[string]string{"apiVersion": "", "kind": ""}
+	seen := map[string]bool{}
+	nodes := doc.Content[0].Content
+	for i := 0; i+1 < len(nodes); i += 2 {
+		e := kubeletEntry{name: nodes[i].Value, line: nodes[i].Line, value: resolveAlias(nodes[i+1])}
+		if seen[e.name] {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: given twice", path, e.line, e.name))
+		}
+		seen[e.name] = true
+		if _, ok := header[e.name]; ok {
+			header[e.name] = e.value.Value
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	if header["apiVersion"] != kubeletAPI || header["kind"] != kubeletKind {
+		errs = append(errs, fmt.Errorf("%s: it is %q of %q, want %s of %s", path, header["kind"], header["apiVersion"], kubeletKind, kubeletAPI))
+	}
+	return entries, errors.Join(errs...)
+}
+
+func resolveAlias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+func readString(n *yaml.Node) ([]string, error) {
+	switch {
+	case isNull(n):
+		return nil, nil
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!str":
+		return nil, errors.New("want a string")
+	case n.Value == "":
+		return nil, nil
+	}
+	return []string{n.Value}, nil
+}
+
+// readDuration reads what metav1.Duration writes.
+func readDuration(n *yaml.Node) ([]string, error) {
+	values, err := readString(n)
+	if err != nil || len(values) == 0 {
+		return values, err
+	}
+	d, err := time.ParseDuration(values[0])
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q: want a duration such as 20s", values[0])
+	case d < 0:
+		return nil, fmt.Errorf("%s: want 0 or more", values[0])
+	}
+	return values, nil
+}
+
+func readSize(n *yaml.Node) ([]string, error) {
+	values, err := readString(n)
+	if err != nil || len(values) == 0 {
+		return values, err
+	}
+	_, err = parseSize(values[0])
+	return values, err
+}
+
+func readCount(n *yaml.Node) ([]string, error) {
+	if isNull(n) {
+		return nil, nil
+	}
+	count, err := strconv.Atoi(n.Value)
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!int" || err != nil:
+		return nil, errors.New("want a whole number")
+	case count < 1:
+		return nil, fmt.Errorf("%d: want 1 or more", count)
+	}
+	return []string{n.Value}, nil
+}
+
+// readHeaders reads a map of lists. No error repeats a value: they are secrets.
+func readHeaders(n *yaml.Node) ([]string, error) {
+	if isNull(n) {
+		return nil, nil
+	}
+	var header map[string][]string
+	if n.Decode(&header) != nil {
+		return nil, errors.New("want a map of lists of strings")
+	}
+	var lines []string
+	for _, name := range sorted(header) {
+		for _, value := range header[name] {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	if _, err := parseHeaders(lines); err != nil {
+		return nil, errors.New("want names and values of HTTP headers")
+	}
+	return lines, nil
+}
+
+// kubeletFieldsWithoutCounterpart are the other fields that a kubelet knows.
+const kubeletFieldsWithoutCounterpart = `
+	address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
+	clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval
+	containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions
+	cpuManagerReconcilePeriod crashLoopBackOff enableContentionProfiling enableControllerAttachDetach
+	enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
+	enableSystemLogQuery enforceNodeAllocatable eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod
+	evictionMinimumReclaim evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1
+	failSwapOn featureGates hairpinMode healthzBindAddress healthzPort imageGCHighThresholdPercent
+	imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy
+	imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS
+	kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains
+	maxOpenFiles maxParallelImagePulls maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor
+	mergeDefaultEvictionSettings nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency
+	nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit podsPerCore port
+	preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
+	registerNode registerWithTaints registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates
+	runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion
+	shutdownGracePeriod shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
+	streamingConnectionIdleTimeout syncFrequency systemCgroups systemReserved systemReservedCgroup
+	tlsCertFile tlsCipherSuites tlsCurvePreferences tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy
+	topologyManagerPolicyOptions topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod`

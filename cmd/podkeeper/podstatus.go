@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/podkeeper/podkeeper/server"
+)
+
+// podWord is the pod's state in the word that kubectl shows as STATUS.
+func podWord(p server.Pod) string {
+	ended := p.Pod.Status.Phase == v1.PodSucceeded || p.Pod.Status.Phase == v1.PodFailed
+	if (p.Removing || p.Pod.DeletionTimestamp != nil) && !ended {
+		return "Terminating"
+	}
+	status := &p.Pod.Status
+	if word := initWord(p.Pod); word != "" {
+		return word
+	}
+	word, running := string(status.Phase), false
+	if status.Reason != "" {
+		word = status.Reason
+	}
+	// The first container in the manifest that has something to say has the word.
+	for i := len(status.ContainerStatuses) - 1; i >= 0; i-- {
+		c := &status.ContainerStatuses[i]
+		switch said := stateWord(c.State); {
+		case said != "":
+			word = said
+		case c.State.Running != nil && c.Ready:
+			running = true
+		}
+	}
+	if word == "Completed" && running {
+		word = "NotReady"
+		if conditionStatus(status, v1.PodReady) == v1.ConditionTrue {
+			word = "Running"
+		}
+	}
+	if word == "" {
+		return "Unknown"
+	}
+	return word
+}
+
+// initWord tells how far initialization is; "" once it is over.
+func initWord(p *v1.Pod) string {
+	if conditionStatus(&p.Status, v1.PodInitialized) == v1.ConditionTrue {
+		return ""
+	}
+	sidecar := map[string]bool{}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		sidecar[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+	}
+	for i := range p.Status.InitContainerStatuses {
+		c := &p.Status.InitContainerStatuses[i]
+		ended := c.State.Terminated
+		switch {
+		case ended != nil && ended.ExitCode == 0, sidecar[c.Name] && c.Started != nil && *c.Started:
+			continue
+		case ended != nil || c.State.Waiting != nil && c.State.Waiting.Reason != "" && c.State.Waiting.Reason != "PodInitializing":
+			return "Init:" + stateWord(c.State)
+		default:
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers))
+		}
+	}
+	return ""
+}
+
+// stateWord is why a container does not run, "" where it does or nothing is known.
+func stateWord(s v1.ContainerState) string {
+	switch t := s.Terminated; {
+	case s.Waiting != nil:
+		return s.Waiting.Reason
+	case t == nil:
+		return ""
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return "Signal:" + strconv.Itoa(int(t.Signal))
+	default:
+		return "ExitCode:" + strconv.Itoa(int(t.ExitCode))
+	}
+}
+
+func wordTint(word string) tint {
+	switch word {
+	case "Running":
+		return good
+	case "Completed", "Succeeded":
+		return faint
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating":
+		return busy
+	default:
+		return bad
+	}
+}
+
+func conditionStatus(s *v1.PodStatus, kind v1.PodConditionType) v1.ConditionStatus {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// readiness is "ready/all" of the containers that are to run beside each other.
+func readiness(p *v1.Pod) string {
+	ready := 0
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Ready {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers))
+}
+
+// restarts is how often containers were restarted, and how long ago the last time.
+func restarts(p *v1.Pod, now time.Time) string {
+	var count int32
+	var last time.Time
+	for _, c := range p.Status.ContainerStatuses {
+		count += c.RestartCount
+		if t := c.LastTerminationState.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	if count == 0 || last.IsZero() {
+		return strconv.Itoa(int(count))
+	}
+	return fmt.Sprintf("%d (%s ago)", count, duration.HumanDuration(now.Sub(last)))
+}
+
+// age is how long the pod has been there.
+func age(p *v1.Pod, now time.Time) string {
+	since := p.CreationTimestamp.Time
+	if since.IsZero() && p.Status.StartTime != nil {
+		since = p.Status.StartTime.Time
+	}
+	if since.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(since))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/podkeeper/podkeeper/server"
+)
+
+func (c *cli) rootCommand() *cobra.Command {
+	l := &location{}
+	cmd := &cobra.Command{
+		Use:   "podkeeper",
+		Short: "Keeps Kubernetes pods running on this machine, with no cluster",
+		Long: `Podkeeper keeps Kubernetes pods running on this machine, with no cluster.
+
+Drop a pod manifest into /etc/kubernetes/manifests, or serve it from a URL, and
+it runs; edit it, and what must restart restarts; remove it, and it is gone.
+
+` + exitCodesHelp,
+		Example: `  podkeeper run
+  podkeeper get pods
+  podkeeper describe pod web`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noSuchCommand,
+		RunE:          showHelp,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if *l, err = l.complete(); err != nil {
+				return usage(cmd.CommandPath(), err)
+			}
+			return nil
+		},
+	}
+	cmd.PersistentFlags().StringVar(&l.rootDir, "root-dir", defaultRootDir, "the agent's `FOLDER`, which names the agent that is meant")
+	cmd.PersistentFlags().StringVar(&l.socket, "socket", "", "the agent's socket `PATH` (default /run/podkeeper.sock; with another root dir podkeeper.sock in it)")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd.CommandPath(), err) })
+	cmd.AddCommand(
+		c.runCommand(l), c.getCommand(l), c.describeCommand(l), c.planCommand(l), c.validateCommand(),
+		c.waitCommand(l), c.deleteCommand(l), c.versionCommand(l),
+	)
+	return cmd
+}
+
+// noSuchCommand is for commands that only have others below them.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(like, " or "))
+	}
+	return usage(cmd.CommandPath(), err)
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// args makes a check of arguments one of wrong usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage(cmd.CommandPath(), err)
+		}
+		return nil
+	}
+}
+
+// outputFlag adds -o. The first of formats is the default.
+func outputFlag(cmd *cobra.Command, f *format, formats ...format) {
+	var names []string
+	for _, f := range formats {
+		if f != asTable {
+			names = append(names, string(f))
+		}
+	}
+	cmd.Flags().StringVarP((*string)(f), "output", "o", "", "output `FORMAT`: "+strings.Join(names, ", "))
+	completeWith(cmd, "output", names...)
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(formats, *f) {
+			return usage(cmd.CommandPath(), fmt.Errorf("--output %q: want one of %s", string(*f), strings.Join(names, ", ")))
+		}
+		return check(cmd, args)
+	}
+}
+
+// completeWith lets a shell complete a flag with those values.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+// ask returns the agent's state.
+func (c *cli) ask(ctx context.Context, l location) (server.State, error) {
+	state, err := server.NewClient(l.socket).State(ctx, 0)
+	return state, askError(l, err)
+}
+
+// caution says what makes a state less than the truth.
+func (c *cli) caution(s server.State) {
+	switch {
+	case !s.Online:
+		c.err.printf("The container engine does not answer the agent: what is shown may be old.\n")
+	case !s.Ready:
+		c.err.printf("The agent has just started and has not looked at everything yet.\n")
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/server"
+)
+
+func (c *cli) waitCommand(l *location) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "wait",
+		Short: "Wait for a pod, for scripts and systemd",
+		Args:  noSuchCommand,
+		RunE:  showHelp,
+	}
+	w := &wait{cli: c}
+	sub := &cobra.Command{
+		Use:     "pod NAME",
+		Aliases: []string{"pods", "po"},
+		Short:   "Wait until a pod has a condition, has ended, or is gone",
+		Long: `Wait until a pod has a condition, has ended, or is gone. A pod that is not there
+yet is waited for.
+
+--for=exit waits until all containers have ended for good and makes the first exit
+code other than 0 its own; what goes wrong with the waiting itself is exit code 125.`,
+		Example: `  podkeeper wait pod web --for=condition=Ready --timeout=1m
+  podkeeper wait pod job --for=exit`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if w.met, err = parseGoal(w.goal); err != nil {
+				return usage(cmd.CommandPath(), err)
+			}
+			w.name = args[0]
+			if !cmd.Flags().Changed("timeout") && w.goal == "exit" {
+				w.timeout = -1
+			}
+			return w.run(cmd.Context(), *l)
+		},
+	}
+	namespaceFlags(sub, &w.namespace)
+	sub.Flags().StringVar(&w.goal, "for", "condition=Ready", "`WHAT` to wait for: condition=NAME[=VALUE], phase=PHASE, exit, delete")
+	sub.Flags().DurationVar(&w.timeout, "timeout", 30*time.Second, "give up after this `TIME`; 0 looks once, less waits for ever (the default with --for=exit)")
+	completeWith(sub, "for", "condition=Ready", "condition=ContainersReady", "phase=Running", "phase=Succeeded", "exit", "delete")
+	sub.ValidArgsFunction = c.completePods(l, &w.namespace, false)
+	cmd.AddCommand(sub)
+	return cmd
+}
+
+// wait is one call of the command.
+type wait struct {
+	*cli
+	name, namespace string
+	goal            string
+	timeout         time.Duration
+	met             goal
+
+	said bool
+	seen *server.Pod // last
+}
+
+// goal judges a pod. outcome is what to print of it.
+type goal func(p server.Pod) (outcome string, met bool, err error)
+
+// parseGoal reads --for. It returns nil for delete, which no pod that is there meets.
+func parseGoal(text string) (goal, error) {
+	kind, value, _ := strings.Cut(text, "=")
+	switch {
+	case text == "delete":
+		return func(server.Pod) (string, bool, error) { return "", false, nil }, nil
+	case text == "exit":
+		return exitGoal, nil
+	case kind == "phase" && value != "":
+		return func(p server.Pod) (string, bool, error) {
+			return "is " + value, strings.EqualFold(string(p.Pod.Status.Phase), value), nil
+		}, nil
+	case kind == "condition" && value != "":
+		name, want, ok := strings.Cut(value, "=")
+		if !ok {
+			want = string(v1.ConditionTrue)
+		}
+		return func(p server.Pod) (string, bool, error) {
+			for _, c := range p.Pod.Status.Conditions {
+				if strings.EqualFold(string(c.Type), name) {
+					return "condition met", strings.EqualFold(string(c.Status), want), nil
+				}
+			}
+			return "", false, nil
+		}, nil
+	default:
+		return nil, fmt.Errorf("--for %q: want condition=NAME[=VALUE], phase=PHASE, exit or delete", text)
+	}
+}
+
+// exitGoal is met when all containers have ended for good. Its error is the
+// first exit code that is not 0.
+func exitGoal(p server.Pod) (outcome string, met bool, err error) {
+	status := &p.Pod.Status
+	if status.Phase != v1.PodSucceeded && status.Phase != v1.PodFailed {
+		return "", false, nil
+	}
+	var told []string
+	code := 0
+	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if t := c.State.Terminated; t != nil {
+			told = append(told, fmt.Sprintf("%s %d", c.Name, t.ExitCode))
+			if code == 0 {
+				code = int(t.ExitCode)
+			}
+		}
+	}
+	if code == 0 && status.Phase == v1.PodFailed {
+		code = exitFailed
+	}
+	if code != 0 {
+		err = codeError(code)
+	}
+	return "ended: " + strings.Join(told, ", "), true, err
+}
+
+func (w *wait) run(ctx context.Context, l location) error {
+	bounded, cancel, timedOut := deadline(ctx, w.timeout)
+	defer cancel()
+	err := w.wait(bounded, l)
+	var own codeError
+	switch {
+	case err == nil || errors.As(err, &own):
+		return err
+	case timedOut():
+		err = w.ranOut()
+	case ctx.Err() != nil:
+		return err
+	}
+	if w.goal != "exit" {
+		return err
+	}
+	code := &failure{code: exitOwn, err: err}
+	var f *failure
+	if errors.As(err, &f) {
+		code.hint = f.hint
+	}
+	return code
+}
+
+func (w *wait) wait(ctx context.Context, l location) error {
+	if w.timeout == 0 {
+		state, err := w.ask(context.WithoutCancel(ctx), l)
+		if err != nil {
+			return err
+		}
+		if done, err := w.look(state); done || err != nil {
+			return err
+		}
+		return w.ranOut()
+	}
+	return w.follow(ctx, l, w.look)
+}
+
+// look judges one state of the agent.
+func (w *wait) look(s server.State) (done bool, err error) {
+	p, ok, err := onePod(s, w.namespace, w.name)
+	switch {
+	case err != nil:
+		return false, err
+	case ok:
+		w.seen = &p
+		outcome, met, err := w.met(p)
+		if met {
+			w.out.printf("pod/%s %s\n", oneLine(p.Pod.Name), oneLine(outcome))
+		}
+		return met, err
+	case !s.Ready:
+		return false, nil // it may be there and was not looked at yet
+	case w.goal == "delete":
+		w.out.printf("pod/%s deleted\n", oneLine(w.name))
+		return true, nil
+	case w.seen != nil:
+		return false, fmt.Errorf("pod %s was removed", keyOf(*w.seen))
+	case !w.said && w.timeout != 0:
+		w.said = true
+		w.err.printf("Pod %q is not there yet; waiting for it.\n", w.name)
+	}
+	return false, nil
+}
+
+// ranOut says what was waited for in vain, and how far it was.
+func (w *wait) ranOut() error {
+	if w.seen == nil {
+		return fmt.Errorf("waited %s for pod %q: it is not there", w.timeout, w.name)
+	}
+	why := podWord(*w.seen)
+	if b := w.seen.Blocked; b != nil {
+		why = reasonText(b.Reason, b.Message)
+	}
+	return fmt.Errorf("waited %s for %s of pod %s: it is %s, %s ready", w.timeout, w.goal, keyOf(*w.seen), why, readiness(w.seen.Pod))
+}
