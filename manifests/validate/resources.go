@@ -204,30 +204,29 @@ func resourceClaims(meta *metav1.ObjectMeta, list []v1.PodResourceClaim, path *f
 // claim, or each request of a claim, once, and not a claim and its parts.
 func claimsUsed(list []v1.ResourceClaim, known map[string]bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	whole, parts := map[string]bool{}, map[string]map[string]bool{}
+	seen := map[string]bool{} // "claim" or "claim/request"
 	for i, claim := range list {
 		at := path.Index(i)
-		if claim.Name == "" {
+		switch {
+		case claim.Name == "":
 			errs = append(errs, field.Required(at, "must have a name"))
 			continue
-		}
-		switch {
-		case whole[claim.Name]:
+		case seen[claim.Name]:
 			errs = append(errs, field.Duplicate(at, claim.Name))
 		case claim.Request != "":
 			errs = append(errs, malformed(at.Child("request"), claim.Request, validation.IsDNS1123Label(claim.Request))...)
-			if parts[claim.Name][claim.Request] {
-				errs = append(errs, field.Duplicate(at, claim.Name+"/"+claim.Request))
+			part := claim.Name + "/" + claim.Request
+			if seen[part] {
+				errs = append(errs, field.Duplicate(at, part))
 			}
-			if parts[claim.Name] == nil {
-				parts[claim.Name] = map[string]bool{}
-			}
-			parts[claim.Name][claim.Request] = true
+			seen[part] = true
 		default:
-			for range parts[claim.Name] {
-				errs = append(errs, field.Duplicate(at, claim.Name))
+			for part := range seen {
+				if whole, _, split := strings.Cut(part, "/"); split && whole == claim.Name {
+					errs = append(errs, field.Duplicate(at, claim.Name))
+				}
 			}
-			whole[claim.Name] = true
+			seen[claim.Name] = true
 		}
 		if !known[claim.Name] {
 			errs = append(errs, field.NotFound(at, claim.Name))

@@ -18,18 +18,25 @@ import (
 func Generate(seed uint64) *v1.Pod {
 	r := rand.New(rand.NewPCG(seed, 0x706f646b65657065))
 	g := &generator{Rand: r, density: []float64{0.05, 0.1, 0.2, 0.35, 0.6}[r.IntN(5)]}
+	if g.IntN(10) == 0 {
+		g.wild = []float64{0.02, 0.1, 0.4}[g.IntN(3)]
+	}
 	p := &v1.Pod{}
 	p.Name, p.Namespace = "web", "default"
 	g.fill(reflect.ValueOf(&p.ObjectMeta).Elem(), "ObjectMeta")
 	g.fill(reflect.ValueOf(&p.Spec).Elem(), "Spec")
 	g.link(p)
-	if g.IntN(10) == 0 {
+	if g.wild > 0 {
 		return p
 	}
 	prune(p)
 	if g.IntN(10) < 6 {
 		for range 1 + g.IntN(6) {
-			g.breakOne(p)
+			if g.chance(0.5) {
+				g.breakOne(p)
+			} else {
+				g.reach(reflect.ValueOf(&p.Spec).Elem(), "Spec")
+			}
 		}
 	}
 	return p
@@ -38,6 +45,7 @@ func Generate(seed uint64) *v1.Pod {
 type generator struct {
 	*rand.Rand
 	density float64 // how likely an optional field is set
+	wild    float64 // how likely a value is a strange one
 }
 
 func (g *generator) chance(p float64) bool { return g.Float64() < p }
@@ -88,6 +96,10 @@ func (g *generator) fill(v reflect.Value, name string) {
 	case reflect.String:
 		v.SetString(g.word(v, name, false))
 	case reflect.Int32, reflect.Int64:
+		if g.chance(g.wild) {
+			v.SetInt(pick(g, strangeNumbers))
+			return
+		}
 		v.SetInt(pick(g, goodNumbers(name)))
 	case reflect.Bool:
 		v.SetBool(g.chance(0.5))
@@ -132,8 +144,8 @@ func (g *generator) resourceList() v1.ResourceList {
 // word is a value for a string: of its closed set, of those that fit the field's
 // name, or any.
 func (g *generator) word(v reflect.Value, name string, broken bool) string {
-	if broken && g.chance(0.6) {
-		return pick(g, strange())
+	if broken && g.chance(0.7) || g.chance(g.wild) {
+		return g.strange(name)
 	}
 	if set, ok := enums[v.Type().Name()]; ok {
 		return pick(g, set)
@@ -142,6 +154,21 @@ func (g *generator) word(v reflect.Value, name string, broken bool) string {
 		return pick(g, set)
 	}
 	return pick(g, goodNames)
+}
+
+// strange is a value that is likely to be wrong for a field in a way that somebody
+// has thought of.
+func (g *generator) strange(name string) string {
+	look := "plain"
+	switch {
+	case g.chance(0.3):
+		look = pick(g, looksOfAll)
+	case looks[name] != "":
+		look = looks[name]
+	case name == "Name":
+		look = pick(g, []string{"plain", "plain", "plain", "sysctl", "signer", "net"})
+	}
+	return pick(g, strange[look])
 }
 
 // link makes names refer to each other, which chance alone would not.
@@ -214,111 +241,5 @@ func each(spec *v1.PodSpec, visit func(*v1.Container)) {
 	}
 	for i := range spec.EphemeralContainers {
 		visit((*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
-	}
-}
-
-// breakOne changes one value somewhere in p.
-func (g *generator) breakOne(p *v1.Pod) {
-	var places []place
-	collect(reflect.ValueOf(&p.Spec).Elem(), "Spec", &places)
-	if g.chance(0.15) {
-		places = nil
-		collect(reflect.ValueOf(&p.ObjectMeta).Elem(), "ObjectMeta", &places)
-	}
-	at := pick(g, places)
-	v := at.value
-	if g.chance(0.15) {
-		v.SetZero()
-		return
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			g.fill(v, at.name)
-		} else {
-			v.SetZero()
-		}
-	case reflect.Slice:
-		g.breakSlice(v, at.name)
-	case reflect.Map:
-		g.breakMap(v)
-	case reflect.String:
-		v.SetString(g.word(v, at.name, true))
-	case reflect.Int32, reflect.Int64:
-		v.SetInt(pick(g, strangeNumbers))
-	case reflect.Bool:
-		v.SetBool(!v.Bool())
-	case reflect.Struct:
-		g.fill(v, at.name)
-	}
-}
-
-func (g *generator) breakSlice(v reflect.Value, name string) {
-	if n := v.Len(); n > 0 && g.chance(0.6) {
-		v.Set(reflect.Append(v, deepCopy(v.Index(g.IntN(n)))))
-		return
-	}
-	item := reflect.New(v.Type().Elem()).Elem()
-	if g.chance(0.8) {
-		g.fill(item, name)
-	}
-	for range 1 + g.IntN(4)/3*g.IntN(40) {
-		v.Set(reflect.Append(v, item))
-	}
-}
-
-func (g *generator) breakMap(v reflect.Value) {
-	if v.IsNil() {
-		v.Set(reflect.MakeMap(v.Type()))
-	}
-	value := reflect.ValueOf(pick(g, strange()))
-	key := reflect.ValueOf(pick(g, strange()))
-	if v.Type() == reflect.TypeFor[v1.ResourceList]() {
-		key = reflect.ValueOf(v1.ResourceName(pick(g, append(strange(), resourceNames...))))
-		value = reflect.ValueOf(resource.MustParse(pick(g, strangeQuantities)))
-	} else if g.chance(0.3) {
-		key = reflect.ValueOf(pick(g, specialAnnotations))
-		value = reflect.ValueOf(pick(g, annotationValues))
-	}
-	if v.Type().Key() == key.Type() && v.Type().Elem() == value.Type() {
-		v.SetMapIndex(key, value)
-	}
-}
-
-func deepCopy(v reflect.Value) reflect.Value {
-	if !v.CanAddr() {
-		return v
-	}
-	if m := v.Addr().MethodByName("DeepCopy"); m.IsValid() {
-		return m.Call(nil)[0].Elem()
-	}
-	return v
-}
-
-// place is a value that can be changed.
-type place struct {
-	value reflect.Value
-	name  string // of the field that it is, or is in
-}
-
-func collect(v reflect.Value, name string, places *[]place) {
-	switch v.Interface().(type) {
-	case metav1.Time, *metav1.Time, []metav1.ManagedFieldsEntry, resource.Quantity, intstr.IntOrString:
-		return
-	}
-	*places = append(*places, place{v, name})
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			collect(v.Elem(), name, places)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			collect(v.Field(i), v.Type().Field(i).Name, places)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			collect(v.Index(i), name, places)
-		}
 	}
 }

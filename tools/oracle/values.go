@@ -51,31 +51,71 @@ var strangeNumbers = []int64{
 }
 
 // strange has what breaks the syntax of some field or other, and much that only
-// looks as if it did.
-func strange() []string {
-	return []string{
-		"", " ", " nginx ", "A", "a_b", "a.b", "-a", "a-", "a.-b", ".", "..", "../a", "a/..", "a/../b", "..a", "/a/../b",
-		"/", "/abs", "a/b", "a/b/c", "1X", "A B", "A=B", "my.var-x", "$(A)", "é", "日本", "\x00", "a\nb", "\\", "a\\b", "a\\b\\c",
-		"a.b.c\\u", "...", ". .", "u@d", "0", "1", "08", "+1", "-1", "80", "http", "HTTP", "a--b", "a-b-c-d-e-f-g-h", "True",
-		"kubernetes.io/x", "k8s.io/x", "example.com/x", "example.com/X", "Example.com/x", "requests.example.com/x", "example/x",
-		"a.kubernetes.io/x", "example.com/a.b", "example.com/-", "requests.cpu", "limits.memory", "pods", "configmaps",
-		"storage", "requests.storage", "hugepages-", "hugepages-0", "hugepages-3Mi", "hugepages-1500m", "hugepages-2Mi", "requests.hugepages-2Mi", "memroy",
-		"metadata.name", "metadata.labels", "metadata.labels['a']", "metadata.labels['A b']", "metadata.annotations['A/B']",
-		"metadata.annotations['']", "metadata.annotations", "metadata.uid['x']", "spec.host", "spec.nodeName['x']", "['x']", "x']",
-		"status.phase", "spec.restartPolicy", "status.podIPs", "v1", "v2", "limits.cpu", "requests.ephemeral-storage", "limits.hugepages-2Mi",
-		"10.0.0.1", "010.0.0.1", "::1", "::ffff:1.2.3.4", "fe80::1%eth0", "256.1.1.1", "1.2.3", "dns.local", "dns.local.", "_srv._tcp", "a..b",
-		"host:80", "host", "host:80,other:81", "[::1]:80", "iqn.2001-04.com.example:disk", "iqn.2001-04.com.example", "xiqn.2001-04.com.example:disk",
-		"eui.02004567A425678D", "eui.0200", "naa.62004567BA64678D0123456789ABCDEF", "naa.1", "nope", "iq",
-		"net.core.somaxconn", "net/core/somaxconn", "kernel.shmmax", "kernel.shm_rmid_forced", "fs.mqueue.msg_max", "fs/mqueue.x/y", "net.", "net", "kernel.msgmax", "kernel/msgmax", "Kernel.x",
-		"https://a.blob.core.windows.net/b/c.vhd", "/subscriptions/x", "runtime/default", "docker/default", "unconfined", "localhost/", "localhost/a", "localhost/../a", "localhost//a",
-		"a:b", ":a", "example.com:x:b", "example.com/x:b", "CAP_SYS_ADMIN", "SYS_ADMIN",
-		"X-Header", "X Header", "noexec", "nodev", "kubernetes", "orphan", "foregroundDeletion",
+// looks as if it did, by what it looks like.
+var strange = map[string][]string{
+	"plain": {
+		"", " ", " nginx ", "A", "a_b", "a.b", "-a", "a-", "a.-b", "a--b", "a..b", "é", "日本", "\x00", "a\nb", "0", "1", "08", "+1", "-1",
+		"True", "A B", "A=B", "1X", "my.var-x", "$(A)", "x", "Nope",
 		strings.Repeat("a", 15), strings.Repeat("a", 16), strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65),
 		strings.Repeat("a", 253), strings.Repeat("a", 254), strings.Repeat("a.", 126) + "b", strings.Repeat("b.", 127) + "c",
-		strings.Repeat("a", 104) + "x", strings.Repeat("a", 255) + `\u`, strings.Repeat("a", 256) + `\u`, strings.Repeat("a", 4096), strings.Repeat("a", 65537),
-		strings.Repeat("d.", 126) + "e/" + strings.Repeat("f", 253), strings.Repeat("d.", 120) + "e/" + strings.Repeat("f", 63) + "." + strings.Repeat("g", 253),
-	}
+	},
+	"path": {
+		".", "..", "../a", "a/..", "a/../b", "..a", "...", "..a/b", "/a/../b", "/", "/abs", "a/b", "a/b/", "", "a", " a", strings.Repeat("a", 4095), strings.Repeat("a", 4096),
+	},
+	"key": {
+		"a/b", "a/b/c", "kubernetes.io/x", "k8s.io/x", "K8s.io/x", "a.kubernetes.io/x", "example.com/x", "example.com/X", "Example.com/x", "example/x", "/x", "x/",
+		"requests.example.com/x", "example.com/" + strings.Repeat("a", 63), "example.com/" + strings.Repeat("a", 64), strings.Repeat("a", 245) + ".b/x",
+		"requests.cpu", "limits.memory", "pods", "configmaps", "storage", "requests.storage", "memroy", "cpu",
+		"hugepages-", "hugepages-0", "hugepages-3Mi", "hugepages-1500m", "hugepages-2Mi", "requests.hugepages-2Mi",
+		"kubernetes", "orphan", "foregroundDeletion",
+	},
+	"field": {
+		"metadata.name", "metadata.labels", "metadata.labels['a']", "metadata.labels['A b']", "metadata.annotations['A/B']", "metadata.annotations['A b']",
+		"metadata.annotations['']", "metadata.annotations", "metadata.uid['x']", "spec.host", "spec.nodeName['x']", "['x']", "x']",
+		"status.phase", "spec.restartPolicy", "spec.schedulerName", "status.podIPs", "spec.nope", "v1", "v2", "limits.cpu", "requests.ephemeral-storage", "limits.hugepages-2Mi", "limits.nope",
+	},
+	"net": {
+		"10.0.0.1", "010.0.0.1", "::1", "::ffff:1.2.3.4", "fe80::1%eth0", "256.1.1.1", "1.2.3", "dns.local", "dns.local.", "_srv._tcp", ".", "", "a..b",
+		"host:80", "host", "host:80,other:81", "host:80,", "[::1]:80", "80", "http", "HTTP", "X-Header", "X Header",
+		"https://a.blob.core.windows.net/b/c.vhd", "/subscriptions/x", "csi.example.com", "CSI.example.com", strings.Repeat("a", 64),
+	},
+	"iscsi": {
+		"iqn.2001-04.com.example:disk", "iqn.2001-04.com.example", "xiqn.2001-04.com.example:disk", "iqn", "iq", "", "nope",
+		"eui.02004567A425678D", "eui.0200", "naa.62004567BA64678D0123456789ABCDEF", "naa.1", strings.Repeat("a", 64),
+	},
+	"sysctl": {
+		"net.core.somaxconn", "net/core/somaxconn", "net.ipv4.conf.eth0/1.rp_filter", "net/ipv4/conf/eth0.1/rp_filter", "kernel.shmmax", "kernel/shmmax", "kernel.shm_rmid_forced", "kernel.sem",
+		"fs.mqueue.msg_max", "fs/mqueue/x", "fs.mqueue", "net.", "net", "net.*", "kernel.msgmax", "kernel.msg*", "Kernel.x", "kernel..x", "user.x", "-a.b", "a-.b", "", strings.Repeat("a", 253), strings.Repeat("a", 254),
+	},
+	"profile": {
+		"runtime/default", "docker/default", "unconfined", "localhost/", "localhost/a", "localhost/../a", "localhost//a", "", " ", " a", "a.json",
+		strings.Repeat("a", 4095), strings.Repeat("a", 4096),
+	},
+	"signer": {
+		"example.com/x", "example.com", "example/x", "example.com/x/y", "Example.com/x", "example.com/X", "example.com/a.b", "example.com/-", "/x", "x/", "", "kubernetes.io/x", "a.kubernetes.io/x", "a.b.com/x.y.z",
+		"a:b", ":a", ":", "a:", "example.com:x:b", "example.com:x:B", "example.com/x:b", "b",
+		strings.Repeat("a", 64) + ".com/x", strings.Repeat("d.", 126) + "e/" + strings.Repeat("f", 253), strings.Repeat("d.", 127) + "e/x",
+		strings.Repeat("d.", 120) + "e/" + strings.Repeat("f", 63) + "." + strings.Repeat("g", 253), strings.Repeat("d.", 120) + "e/" + strings.Repeat("f", 253) + "." + strings.Repeat("g", 253),
+	},
+	"windows": {
+		"", "u", "a\\b", "a\\b\\c", "\\b", "a\\", ".a\\b", "a.b.c\\u", "a b\\u", "-a-a-a-a-a-a-a-a-\\u", "...", ". .", "u@d", "a\nb", "x|y", "a[b]", strings.Repeat("a", 104), strings.Repeat("a", 105),
+		strings.Repeat("a", 255) + `\u`, strings.Repeat("a", 256) + `\u`, strings.Repeat("a.", 127) + `a\u`, strings.Repeat("a.", 127) + `aa\u`, strings.Repeat("a", 65536), strings.Repeat("a", 65537),
+	},
+	"word": {"CAP_SYS_ADMIN", "SYS_ADMIN", "noexec", "nodev", "nosuid", "PersistentVolumeClaim", "example.com", "RSA3072", "plain"},
 }
+
+// looks says which strange values look like those of a field, by its name.
+var looks = map[string]string{
+	"Path": "path", "SubPath": "path", "SubPathExpr": "path", "MountPath": "path", "DevicePath": "path", "Directory": "path",
+	"CredentialBundlePath": "path", "KeyPath": "path", "CertificateChainPath": "path", "LocalhostProfile": "profile",
+	"Key": "key", "TopologyKey": "key", "MatchLabelKeys": "key", "MismatchLabelKeys": "key", "Finalizers": "key", "ConditionType": "key", "ResourceName": "key",
+	"FieldPath": "field", "Resource": "field", "APIVersion": "field",
+	"IP": "net", "HostIP": "net", "Nameservers": "net", "Searches": "net", "Hostnames": "net", "Registry": "net", "DataDiskURI": "net", "Driver": "net", "Host": "net",
+	"IQN": "iscsi", "InitiatorName": "iscsi", "TargetPortal": "iscsi", "SignerName": "signer",
+	"RunAsUserName": "windows", "GMSACredentialSpec": "windows", "Add": "word", "BindMountOptions": "word", "Kind": "word", "APIGroup": "word", "KeyType": "word",
+}
+
+var looksOfAll = []string{"plain", "path", "key", "field", "net", "iscsi", "sysctl", "profile", "signer", "windows", "word"}
 
 // words are values that fit fields by their names.
 var words = map[string][]string{
