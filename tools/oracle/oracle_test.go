@@ -17,9 +17,10 @@ import (
 )
 
 var (
-	pods = flag.Int("pods", 2000, "how many generated pods to compare")
-	seed = flag.Uint64("seed", 0, "compare the pod of this seed only, if not 0")
-	from = flag.Uint64("from", 1, "the first seed")
+	pods  = flag.Int("pods", 2000, "how many generated pods to compare")
+	seed  = flag.Uint64("seed", 0, "compare the pod of this seed only, if not 0")
+	every = flag.Int("every", 5, "compare each so manieth pod of the sweep over all fields")
+	from  = flag.Uint64("from", 1, "the first seed")
 )
 
 func TestGeneratedPodsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
@@ -54,6 +55,26 @@ func TestGeneratedPodsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
 	close(seeds)
 	workers.Wait()
 	count.check(t)
+}
+
+func TestEachFieldIsJudgedAsUpstreamJudgesIt(t *testing.T) {
+	n, failures := 0, 0
+	for p, what := range oracle.Sweep() {
+		if n++; n%*every != 0 {
+			continue
+		}
+		diff, err := oracle.Compare(p)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if diff != "" {
+			t.Errorf("%s: %s", what, diff)
+			failures++
+		}
+		if failures > 10 {
+			t.Fatal("and so on")
+		}
+	}
+	t.Logf("%d pods, of which 1 in %d was compared", n, *every)
 }
 
 // tally counts the verdicts, so that a generator that has gone bad is noticed:
