@@ -42,14 +42,16 @@ func (s *state) startQueued() {
 	s.starting = slices.DeleteFunc(s.starting, func(e *entry) bool { return !e.busy || !starts(e.wave) || now.Sub(e.began) >= slowCall })
 	s.queue = slices.DeleteFunc(s.queue, func(key pod.Key) bool {
 		e := s.pods[key]
-		if e == nil || len(e.wave) == 0 || !e.known() {
+		if len(e.wave) == 0 || !e.known() {
+			e.queued = false
+			s.mark(key)
 			return true
 		}
 		heavy := starts(e.wave)
 		if heavy && len(s.starting) >= s.cfg.Parallel {
 			return false
 		}
-		e.busy, e.began = true, now
+		e.queued, e.busy, e.began = false, true, now
 		if heavy {
 			s.starting = append(s.starting, e)
 		}

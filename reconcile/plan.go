@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,42 +79,23 @@ func PlanPod(in Input) Plan {
 	if want == nil && kept != "" {
 		return plan
 	}
-	gens := generations(in.Observed)
-	current := -1
-	if want != nil {
-		current = in.match(gens, want)
-	}
-	var uid types.UID
-	switch {
-	case current >= 0:
-		uid = gens[current].uid
-	case want != nil:
-		uid = in.uidFor(want)
-	}
-	reason := Removed
-	if want != nil {
-		reason = PodChanged
-	}
-	plan.UID, plan.Pod = uid, want
-	if current < 0 && in.Refused != (Waiting{}) && len(gens) > 0 && want != nil {
+	uid, current, former := in.split(want)
+	if want != nil && len(current) == 0 && len(former) > 0 && in.Refused != (Waiting{}) {
 		// The old version goes on as long as the new one cannot start.
-		plan.Blocked, plan.UID, plan.Pod = in.Refused, gens[0].uid, in.Records[gens[0].uid].Pod
+		plan.Blocked, plan.UID, plan.Pod = in.Refused, former[0].UID, in.Records[former[0].UID].Pod
 		return plan
 	}
-	plan.Steps = in.teardown(gens, current, uid, reason)
+	plan.UID, plan.Pod = uid, want
+	plan.Steps = in.teardown(want, uid, current, former)
 	if want == nil || len(plan.Steps) > 0 {
 		in.holdBack(&plan)
 		// Replacement is in order: nothing starts before the old one is gone.
-		if want != nil {
+		if want != nil && plan.Blocked == (Waiting{}) {
 			plan.Blocked = Waiting{ContainerCreating, "waits until the pod's former generation is gone"}
 		}
 		return plan
 	}
-	var containers []runtime.Container
-	if current >= 0 {
-		containers = gens[current].containers
-	}
-	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, observed: byAttempt(containers), record: in.Records[uid]}
+	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, observed: current, record: in.Records[uid]}
 	g.run()
 	in.holdBack(&g.plan)
 	return g.plan
@@ -205,47 +185,34 @@ func (in Input) Holder() Holder {
 	return h
 }
 
-// generation is the containers of one incarnation: one UID and one pod hash.
-type generation struct {
-	uid        types.UID
-	hash       pod.Hash
-	containers []runtime.Container
-}
-
-// generations sorts what is observed into incarnations, by UID, then hash.
-func generations(observed []runtime.Container) []generation {
-	var gens []generation
-	for _, c := range observed {
-		i := slices.IndexFunc(gens, func(g generation) bool { return g.uid == c.UID && g.hash == c.PodHash })
-		if i < 0 {
-			i = len(gens)
-			gens = append(gens, generation{uid: c.UID, hash: c.PodHash})
-		}
-		gens[i].containers = append(gens[i].containers, c)
+// split tells the containers of the generation that is want from those of
+// others, each by rising attempt, and names its UID.
+func (in Input) split(want *pod.Pod) (uid types.UID, current, former []runtime.Container) {
+	observed := byAttempt(in.Observed)
+	if want == nil {
+		return "", nil, observed
 	}
-	slices.SortFunc(gens, func(a, b generation) int {
-		return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.hash.String(), b.hash.String()))
-	})
-	return gens
-}
-
-func (g generation) runs() bool {
-	return slices.ContainsFunc(g.containers, func(c runtime.Container) bool { return c.State == runtime.Running })
-}
-
-// match returns the index of the generation that is an incarnation of want, one
-// that runs first; -1 for none.
-func (in Input) match(gens []generation, want *pod.Pod) int {
-	found := -1
-	for i, g := range gens {
-		if !in.same(g.uid, g.hash, want) {
+	found, runs := false, false
+	for _, c := range observed {
+		if !in.same(c.UID, c.PodHash, want) {
 			continue
 		}
-		if found < 0 || g.runs() && !gens[found].runs() {
-			found = i
+		running := c.State == runtime.Running
+		if !found || running && !runs || running == runs && c.UID < uid {
+			uid, found, runs = c.UID, true, running
 		}
 	}
-	return found
+	if !found {
+		return in.uidFor(want), nil, observed
+	}
+	for _, c := range observed {
+		if c.UID == uid && in.same(c.UID, c.PodHash, want) {
+			current = append(current, c)
+		} else {
+			former = append(former, c)
+		}
+	}
+	return uid, current, former
 }
 
 // same reports whether a generation with that UID and hash is want. A hash of
@@ -277,42 +244,49 @@ func (in Input) uidFor(want *pod.Pod) types.UID {
 }
 
 // teardown returns the steps that take away every generation but the current
-// one, and folders that no container is left of.
-func (in Input) teardown(gens []generation, current int, uid types.UID, reason Reason) []Step {
-	var steps []Step
-	observed := make(map[types.UID]bool)
-	for i, g := range gens {
-		observed[g.uid] = true
-		if i == current {
-			continue
-		}
-		why := reason
-		if current >= 0 {
-			why = Superseded
-		}
-		steps = append(steps, in.teardownOne(g, why, current >= 0 && gens[current].uid == g.uid)...)
+// one: containers, then sandboxes, then folders, also those that no container is
+// left of.
+func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime.Container) []Step {
+	reason := Removed
+	switch {
+	case want != nil && len(current) > 0:
+		reason = Superseded
+	case want != nil:
+		reason = PodChanged
 	}
-	for _, left := range slices.Sorted(maps.Keys(in.Records)) {
-		if left == uid || observed[left] {
-			continue
-		}
-		steps = append(steps, Step{Verb: RemoveFolder, Pod: in.Key, UID: left, Reason: reason})
+	steps := removal(former, reason)
+	wave := 0
+	if len(steps) > 0 {
+		wave = steps[len(steps)-1].Wave + 1
 	}
-	if rec, ok := in.Records[uid]; ok && current < 0 && !observed[uid] && rec.Pod != nil && steps == nil {
-		// The folder of an explicit UID whose containers are gone belongs to the
-		// generation that made it.
-		if want := in.Desired; want != nil && !in.same(uid, rec.Pod.Hash, want) {
-			steps = append(steps, Step{Verb: RemoveFolder, Pod: in.Key, UID: uid, Reason: PodChanged})
+	folders := make(map[types.UID]bool)
+	for _, c := range former {
+		folders[c.UID] = true
+	}
+	for left, rec := range in.Records {
+		folders[left] = left != uid || folders[left] || rec.Pod != nil && want != nil && !in.same(left, rec.Pod.Hash, want)
+	}
+	if len(current) > 0 {
+		delete(folders, uid)
+	}
+	for _, left := range slices.Sorted(maps.Keys(folders)) {
+		if folders[left] {
+			steps = append(steps, Step{Verb: RemoveFolder, UID: left, Reason: reason, Wave: wave})
 		}
+	}
+	for i := range steps {
+		steps[i].Pod = in.Key
 	}
 	return steps
 }
 
-func (in Input) teardownOne(g generation, reason Reason, keepFolder bool) []Step {
+// removal returns the steps that take containers away: all end, then their
+// sandboxes, which carry their network until then.
+func removal(list []runtime.Container, reason Reason) []Step {
 	var steps []Step
 	wave := 0
 	add := func(verb Verb, c runtime.Container) {
-		s := Step{Verb: verb, Pod: in.Key, UID: g.uid, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: reason, Wave: wave}
+		s := Step{Verb: verb, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: reason, Wave: wave}
 		switch {
 		case verb == StopContainer && c.IsSandbox():
 			s.Grace = minGrace
@@ -326,7 +300,6 @@ func (in Input) teardownOne(g generation, reason Reason, keepFolder bool) []Step
 			wave = steps[len(steps)-1].Wave + 1
 		}
 	}
-	list := byAttempt(g.containers)
 	for _, c := range list {
 		if !c.IsSandbox() && c.State == runtime.Running {
 			add(StopContainer, c)
@@ -346,10 +319,6 @@ func (in Input) teardownOne(g generation, reason Reason, keepFolder bool) []Step
 		if c.IsSandbox() {
 			add(RemoveContainer, c)
 		}
-	}
-	next()
-	if !keepFolder {
-		steps = append(steps, Step{Verb: RemoveFolder, Pod: in.Key, UID: g.uid, Reason: reason, Wave: wave})
 	}
 	return steps
 }

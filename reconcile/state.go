@@ -69,12 +69,13 @@ type entry struct {
 	admitted *pod.Pod // the version that holds its ports
 	refused  Waiting
 
-	plan  Plan
-	busy  bool // a wave is queued or under way
-	wave  []Step
-	began time.Time
-	wake  time.Time
-	phase v1.PodPhase // last logged
+	plan   Plan
+	busy   bool // a wave is under way
+	queued bool // its wave waits for others
+	wave   []Step
+	began  time.Time
+	wake   time.Time
+	phase  v1.PodPhase // last logged
 }
 
 // sighting is one container as last seen.
@@ -257,6 +258,7 @@ func (s *state) work() {
 				s.consider(e)
 			}
 		}
+		s.startQueued()
 	}
 	s.startQueued()
 	s.inspects.start(s)
@@ -276,10 +278,11 @@ func (s *state) consider(e *entry) {
 	s.sayPhase(e)
 	s.fetchImages(e)
 	e.wave = e.plan.FirstWave()
-	if len(e.wave) > 0 && !slices.Contains(s.queue, e.key) {
+	if len(e.wave) > 0 && !e.queued {
+		e.queued = true
 		s.queue = append(s.queue, e.key)
 	}
-	if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 {
+	if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 && !e.queued {
 		delete(s.pods, e.key)
 	}
 }

@@ -1,0 +1,184 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+func FuzzPlan(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPlan)) }
+
+func TestPlanProperties(t *testing.T) { rapid.Check(t, checkPlan) }
+
+// checkPlan holds what is true of every plan, however strange the situation.
+func checkPlan(t *rapid.T) {
+	in := drawInput(t)
+	plan := reconcile.PlanPod(in)
+
+	if again := reconcile.PlanPod(in); again.String() != plan.String() {
+		t.Fatalf("law 2: planned twice:\n%s\nthen\n%s", plan, again)
+	}
+	shuffled := in
+	shuffled.Observed = slices.Clone(in.Observed)
+	slices.Reverse(shuffled.Observed)
+	if diff := cmp.Diff(plan.String(), reconcile.PlanPod(shuffled).String()); diff != "" {
+		t.Fatalf("the order of observation matters (-one +reversed):\n%s", diff)
+	}
+
+	byID := make(map[string]runtime.Container)
+	for _, c := range in.Observed {
+		byID[c.ID] = c
+	}
+	stops := make(map[string]int) // id → wave
+	for _, s := range plan.Steps {
+		if c, ok := byID[s.ID]; s.ID != "" && (!ok || c.Name != s.Container) {
+			t.Fatalf("a step is about what is not there: %s", s)
+		}
+		if s.Verb == reconcile.StopContainer {
+			stops[s.ID] = s.Wave
+		}
+	}
+	sandboxes := 0
+	for i, s := range plan.Steps {
+		if i > 0 && plan.Steps[i-1].Wave > s.Wave {
+			t.Fatalf("the waves are out of order:\n%s", plan)
+		}
+		switch s.Verb {
+		case reconcile.CreateSandbox:
+			sandboxes++
+			mustBeStopped(t, plan, s, in.Observed, stops, func(c runtime.Container) bool { return c.IsSandbox() })
+		case reconcile.StartContainer:
+			mustBeStopped(t, plan, s, in.Observed, stops, func(c runtime.Container) bool { return c.Name == s.Container })
+		case reconcile.RemoveContainer:
+			mustBeStopped(t, plan, s, in.Observed, stops, func(c runtime.Container) bool { return c.ID == s.ID })
+		case reconcile.RemoveFolder:
+			mustBeStopped(t, plan, s, in.Observed, stops, func(c runtime.Container) bool { return c.UID == s.UID })
+		}
+	}
+	if sandboxes > 1 {
+		t.Fatalf("two sandboxes:\n%s", plan)
+	}
+	if in.Desired == nil && !in.MayRemove {
+		for _, s := range plan.Steps {
+			if s.Reason == reconcile.Removed && containerNamed(plan.Pod, s.Container) || s.Verb == reconcile.RemoveFolder && plan.Pod == nil {
+				t.Fatalf("law 1: nothing may be removed:\n%s", plan)
+			}
+		}
+	}
+	if in.Refused != (reconcile.Waiting{}) {
+		for _, s := range plan.Steps {
+			if s.Verb == reconcile.CreateSandbox {
+				t.Fatalf("a refused pod is started:\n%s", plan)
+			}
+		}
+	}
+}
+
+func containerNamed(p *pod.Pod, name string) bool {
+	return p != nil && slices.ContainsFunc(p.Object.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
+}
+
+// mustBeStopped: what the step must not meet running is stopped in a wave before.
+func mustBeStopped(t *rapid.T, plan reconcile.Plan, s reconcile.Step, observed []runtime.Container, stops map[string]int, which func(runtime.Container) bool) {
+	for _, c := range observed {
+		if !which(c) || c.State != runtime.Running || c.ID == s.ID && s.Verb == reconcile.StartContainer {
+			continue
+		}
+		if wave, stopped := stops[c.ID]; !stopped || wave >= s.Wave {
+			t.Fatalf("%s, while %s/%d (%s) runs:\n%s", s, c.Name, c.Attempt, c.ID, plan)
+		}
+	}
+}
+
+var variants = []string{
+	"",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:1}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {x: y}}\nspec:\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:2}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: Never\n  containers: [{name: a, image: busybox:1}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: OnFailure\n  hostname: h\n  containers: [{name: b, image: busybox:1}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u1}\nspec:\n  hostname: h\n  containers: [{name: a, image: 'busybox:latest', ports: [{containerPort: 80, hostPort: 80}]}]\n",
+}
+
+func drawPod(t *rapid.T, label string) *pod.Pod {
+	text := rapid.SampledFrom(variants).Draw(t, label)
+	from := origin
+	if rapid.Bool().Draw(t, label+" elsewhere") {
+		from.Name = "/m/b.yaml"
+	}
+	for _, d := range manifests.Parse([]byte(text), from, manifests.Options{NodeName: "node"}).Documents {
+		return d.Pod
+	}
+	return nil
+}
+
+func drawInput(t *rapid.T) reconcile.Input {
+	key := pod.Key{Namespace: "default", Name: "p-node"}
+	in := reconcile.Input{
+		Key: key, Desired: drawPod(t, "desired"), MayRemove: rapid.Bool().Draw(t, "may remove"), Why: "silent",
+		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[string]int),
+		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
+		Updated: make(map[string]runtime.Resources), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
+	}
+	if rapid.Bool().Draw(t, "refused") {
+		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: "taken"}
+	}
+	for _, image := range []string{"busybox:1", "busybox:2", "busybox:latest"} {
+		switch rapid.IntRange(0, 3).Draw(t, image) {
+		case 1:
+			in.Images[image] = reconcile.Image{Present: true}
+		case 2:
+			in.Images[image] = reconcile.Image{Failed: 1, Retry: start.Add(time.Second)}
+		case 3:
+			in.Pulled["a"] = rapid.IntRange(0, 3).Draw(t, "pulled")
+		}
+	}
+	for _, what := range []string{"a", "b", "POD"} {
+		if rapid.IntRange(0, 4).Draw(t, "failed "+what) == 0 {
+			in.Failures[what] = reconcile.Failure{Retry: start.Add(time.Second)}
+		}
+	}
+	ids := 0
+	for range rapid.IntRange(0, 6).Draw(t, "containers") {
+		from := drawPod(t, "made from")
+		if from == nil {
+			continue
+		}
+		uid := from.ExplicitUID()
+		if uid == "" {
+			uid = manifests.MintUID("/root", "node", key, from.Hash)
+		}
+		ids++
+		c := runtime.Container{ID: string(rune('A' + ids)), Start: "t0", State: rapid.SampledFrom([]runtime.State{runtime.Created, runtime.Running, runtime.Exited}).Draw(t, "state")}
+		c.ExitCode = rapid.SampledFrom([]int{0, 1}).Draw(t, "exit")
+		c.Identity = runtime.Identity{
+			Key: key, UID: uid, Source: pod.FileSource, Name: rapid.SampledFrom([]string{"POD", "a", "b", "gone"}).Draw(t, "name"),
+			Attempt: rapid.IntRange(0, 2).Draw(t, "attempt"), PodHash: from.Hash, Grace: time.Second,
+			Sandbox: runtime.SandboxRef{ID: string(rune('A' + rapid.IntRange(1, 3).Draw(t, "sandbox"))), Start: "t0"},
+		}
+		c.ContainerHash = from.Containers[c.Name]
+		if rapid.IntRange(0, 3).Draw(t, "other version") == 0 {
+			c.PodHash, c.ContainerHash = pod.Hash{Version: 99, Digest: "x"}, pod.Hash{Version: 99, Digest: "x"}
+		}
+		if c.Ended() {
+			c.Finished = start.Add(-time.Duration(rapid.IntRange(0, 700).Draw(t, "ago")) * time.Second)
+			c.Started = c.Finished.Add(-time.Second)
+			in.Ended[c.ID] = c.Finished
+		}
+		in.Observed = append(in.Observed, c)
+		if rapid.Bool().Draw(t, "recorded") {
+			o := from.Origin
+			in.Records[uid] = reconcile.Record{Pod: from, State: reconcile.State{Key: key, Origin: &o}}
+		}
+	}
+	return in
+}
