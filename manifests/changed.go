@@ -102,13 +102,12 @@ func restartsFor(c v1.Container, path string) bool {
 // livePaths returns the changed fields of class live of the pod and of the
 // containers that are in both versions.
 func livePaths(old, new *v1.Pod) []string {
-	lookup := fields.NewLookup()
 	a, b := old.DeepCopy(), new.DeepCopy()
 	a.Spec.Containers, b.Spec.Containers = inBoth(a.Spec.Containers, b.Spec.Containers)
 	a.Spec.InitContainers, b.Spec.InitContainers = inBoth(a.Spec.InitContainers, b.Spec.InitContainers)
 	var out []string
 	for _, path := range diff(flatten(a, ""), flatten(b, "")) {
-		if lookup.Of(pattern(path)).Class == fields.Live {
+		if fields.Of(pattern(path)).Class == fields.Live {
 			out = append(out, short(path))
 		}
 	}

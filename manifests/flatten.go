@@ -52,6 +52,9 @@ func flattenValue(v reflect.Value, path string, set bool, out *[]leaf) {
 			return
 		}
 		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				continue
+			}
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 			flattenValue(v.Field(i), join(path, name), false, out)
 		}
@@ -92,13 +95,15 @@ func itemName(item reflect.Value, index int) string {
 
 // scalarValue returns the text of a value without fields of its own.
 func scalarValue(v reflect.Value) (string, bool) {
-	if reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if !reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			return "", false
+		}
 		// Quantities and the like have one canonical JSON. They marshal always.
 		text, _ := json.Marshal(v.Interface())
 		return string(text), true
-	}
-	switch v.Kind() {
-	case reflect.Struct, reflect.Slice, reflect.Map:
+	case reflect.Slice, reflect.Map:
 		return "", false
 	case reflect.String:
 		return strconv.Quote(v.String()), true

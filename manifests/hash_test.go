@@ -27,9 +27,8 @@ func below(path string, list []string) bool {
 // TestHashListsAreTheClasses holds the lists of the hashes to the table of
 // fields: each leaf of class pod or container is hashed as such, and no other.
 func TestHashListsAreTheClasses(t *testing.T) {
-	lookup := fields.NewLookup()
 	for _, leaf := range fields.Leaves() {
-		class := lookup.Of(leaf).Class
+		class := fields.Of(leaf).Class
 		if inContainer, ok := strings.CutPrefix(leaf, "spec.containers[]."); ok {
 			if got, want := below(inContainer, manifests.ContainerFields()), class == fields.Container; got != want {
 				t.Errorf("%s is of class %s, in a container's hash: %t", leaf, class, got)
@@ -41,7 +40,7 @@ func TestHashListsAreTheClasses(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(leaf, "spec.initContainers[]") || strings.HasPrefix(leaf, "spec.ephemeralContainers[]") {
-			if want := lookup.Of("spec.containers[]" + leaf[strings.Index(leaf, "[]")+2:]).Class; want != class && want != "" {
+			if want := fields.Of("spec.containers[]" + leaf[strings.Index(leaf, "[]")+2:]).Class; want != class && want != "" {
 				t.Errorf("%s is of class %s, in other containers it is %s", leaf, class, want)
 			}
 			continue

@@ -87,7 +87,7 @@ func (f *filler) value(n *Node, t reflect.Type, path string) *Node {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	if t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return f.special(n, t, path)
 	}
 	switch t.Kind() {

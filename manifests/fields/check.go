@@ -24,7 +24,7 @@ type Finding struct {
 // default, that are refused or have no effect. One that asks for nothing (an
 // empty securityContext, hostUsers: true) is not among them.
 func Check(p *v1.Pod) []Finding {
-	c := checker{lookup: NewLookup()}
+	c := checker{}
 	c.walk(reflect.ValueOf(p).Elem(), []place{{}})
 	c.notes(p)
 	return c.findings
@@ -33,10 +33,7 @@ func Check(p *v1.Pod) []Finding {
 // place is one step on the way to a value.
 type place struct{ path, pattern string }
 
-type checker struct {
-	lookup   Lookup
-	findings []Finding
-}
+type checker struct{ findings []Finding }
 
 // walk visits what is set; way has the places from the root to the value.
 func (c *checker) walk(v reflect.Value, way []place) {
@@ -55,17 +52,21 @@ func (c *checker) walk(v reflect.Value, way []place) {
 			c.found(v, way)
 		}
 	case v.Kind() == reflect.Struct:
-		if set && c.lookup.rules[here.pattern].Presence || item && v.IsZero() {
+		if set && rules()[here.pattern].Presence || item && v.IsZero() {
 			c.found(v, way)
 			return
 		}
-		for _, f := range structFields(v.Type()) {
-			next := place{join(here.path, f.name), join(here.pattern, f.name)}
-			if f.name == "" {
-				c.walk(v.Field(f.index), way)
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
 				continue
 			}
-			c.walk(v.Field(f.index), append(slices.Clip(way), next))
+			name := fieldName(v.Type(), i)
+			if name == "" {
+				c.walk(v.Field(i), way)
+				continue
+			}
+			next := place{join(here.path, name), join(here.pattern, name)}
+			c.walk(v.Field(i), append(slices.Clip(way), next))
 		}
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
@@ -84,7 +85,7 @@ func (c *checker) walk(v reflect.Value, way []place) {
 
 // found judges one value that is set.
 func (c *checker) found(v reflect.Value, way []place) {
-	rule := c.lookup.Of(way[len(way)-1].pattern)
+	rule := Of(way[len(way)-1].pattern)
 	text := ""
 	if isLeaf(v.Type()) {
 		text = literal(v)

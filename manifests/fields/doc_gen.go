@@ -27,12 +27,11 @@ counts for the pod as a whole.
 | field | verdict | | an edit |
 |---|---|---|---|
 `)
-	lookup := NewLookup()
 	for _, r := range Table() {
 		if strings.HasPrefix(r.Path, "spec.initContainers[]") || strings.HasPrefix(r.Path, "spec.ephemeralContainers[]") {
 			continue
 		}
-		full := lookup.Of(r.Path)
+		full := Of(r.Path)
 		if full.Verdict == "" {
 			continue // only its children have one
 		}

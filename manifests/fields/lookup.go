@@ -3,30 +3,28 @@ package fields
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// Lookup finds rules by path. The zero value is not usable: see [NewLookup].
-type Lookup struct{ rules map[string]Rule }
-
-// NewLookup returns a lookup over the table.
-func NewLookup() Lookup {
-	l := Lookup{rules: map[string]Rule{}}
+// rules has the table by path. It never changes, so it is made once.
+var rules = sync.OnceValue(func() map[string]Rule {
+	out := map[string]Rule{}
 	for _, r := range Table() {
-		l.rules[r.Path] = r
+		out[r.Path] = r
 	}
-	return l
-}
+	return out
+})
 
 // Of returns what holds for the field with this pattern: the most specific rule,
 // completed from its parents. Verdict and Class are empty where no rule says.
-func (l Lookup) Of(pattern string) Rule {
+func Of(pattern string) Rule {
 	var out Rule
+	known := rules()
 	for p := pattern; p != ""; p = parent(p) {
-		r, ok := l.rules[p]
+		r, ok := known[p]
 		if !ok {
 			continue
 		}
@@ -75,8 +73,8 @@ func leaves(t reflect.Type, pattern string, out *[]string) {
 	case isLeaf(t):
 		*out = append(*out, pattern)
 	case t.Kind() == reflect.Struct:
-		for _, f := range structFields(t) {
-			leaves(f.typ, join(pattern, f.name), out)
+		for i := range t.NumField() {
+			leaves(t.Field(i).Type, join(pattern, fieldName(t, i)), out)
 		}
 	case t.Kind() == reflect.Slice:
 		leaves(t.Elem(), pattern+"[]", out)
@@ -101,26 +99,19 @@ func knownKeys(t reflect.Type, pattern string) []string {
 // isLeaf reports whether a value has no fields of its own: a scalar, or a type
 // that reads its JSON itself (quantities, times).
 func isLeaf(t reflect.Type) bool {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return true
+	switch t.Kind() {
+	case reflect.Struct:
+		return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	case reflect.Slice, reflect.Map:
+		return false
 	}
-	return !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Slice, reflect.Map}, t.Kind())
+	return true
 }
 
-type structField struct {
-	name  string // "" where it is inlined
-	index int
-	typ   reflect.Type
-}
-
-func structFields(t reflect.Type) []structField {
-	out := make([]structField, 0, t.NumField())
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out = append(out, structField{name, i, f.Type})
-	}
-	return out
+// fieldName returns the JSON name of a field of a struct, "" where it is inlined.
+func fieldName(t reflect.Type, i int) string {
+	name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	return name
 }
 
 func join(path, name string) string {
