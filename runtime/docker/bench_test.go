@@ -54,7 +54,12 @@ func BenchmarkPod(b *testing.B) {
 	}
 	took := make([][]time.Duration, len(ways))
 	for b.Loop() {
-		for i, way := range ways {
+		order := []int{0, 1}
+		if len(took[0])%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
+			way := ways[i]
 			p.uid = types.UID(uuid.NewString())
 			began := time.Now()
 			sandbox, app := way()

@@ -1,8 +1,6 @@
 package docker_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,123 +12,13 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/client"
-	"github.com/docker/docker/pkg/stdcopy"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/uuid"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
 )
-
-// pods makes pods with an identity of its own on the real engine.
-type pods struct {
-	*docker.Runtime
-	raw somebody
-	uid types.UID
-}
-
-func newPods(t testing.TB, cfg docker.Config) pods {
-	t.Helper()
-	r, _ := newRuntime(t, cfg)
-	return pods{Runtime: r, raw: somebody{raw(t)}, uid: types.UID(uuid.NewString())}
-}
-
-func (p pods) identity(name string) runtime.Identity {
-	id := identity(name)
-	id.UID, id.Grace, id.Sandbox = p.uid, 0, runtime.SandboxRef{}
-	return id
-}
-
-func (p pods) sandbox(t testing.TB, edit func(*runtime.SandboxSpec)) runtime.Container {
-	t.Helper()
-	spec := runtime.SandboxSpec{Identity: p.identity(runtime.SandboxName), Hostname: "web-node"}
-	if edit != nil {
-		edit(&spec)
-	}
-	sandbox, err := p.EnsureSandbox(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sandbox
-}
-
-func (p pods) start(t testing.TB, spec runtime.ContainerSpec) string {
-	t.Helper()
-	id, err := p.EnsureContainer(t.Context(), spec)
-	if err == nil {
-		err = p.Start(t.Context(), id)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
-
-func (p pods) spec(sandbox runtime.Container, name, image string, command ...string) runtime.ContainerSpec {
-	spec := runtime.ContainerSpec{Identity: p.identity(name), Image: image, Command: command}
-	spec.Sandbox = sandbox.Ref()
-	return spec
-}
-
-// output runs a container to its end.
-func (p pods) output(t *testing.T, spec runtime.ContainerSpec) string {
-	t.Helper()
-	id := p.start(t, spec)
-	ended, failed := p.raw.ContainerWait(t.Context(), id, container.WaitConditionNotRunning)
-	select {
-	case <-ended:
-	case err := <-failed:
-		t.Fatal(err)
-	}
-	return p.logs(t, id)
-}
-
-func (p pods) logs(t *testing.T, id string) string {
-	t.Helper()
-	stream, err := p.raw.ContainerLogs(t.Context(), id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	var out bytes.Buffer
-	if _, err := stdcopy.StdCopy(&out, &out, stream); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
-// buildImage makes an image from busybox without a build: by commit.
-func buildImage(t *testing.T, cli *client.Client, name string, changes ...string) {
-	t.Helper()
-	commitImage(t, cli, name, container.Config{Image: busybox}, changes...)
-}
-
-// commitImage makes one from a container with that configuration.
-func commitImage(t *testing.T, cli *client.Client, name string, config container.Config, changes ...string) {
-	t.Helper()
-	base, err := cli.ContainerCreate(t.Context(), &config, nil, nil, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer discard(t, cli, base.ID)
-	if _, err := cli.ContainerCommit(t.Context(), base.ID, container.CommitOptions{Reference: name, Changes: changes}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { removeImage(t, cli, name) })
-}
-
-func removeImage(t *testing.T, cli *client.Client, name string) {
-	if _, err := cli.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{Force: true}); err != nil {
-		t.Errorf("remove image %s: %v", name, err)
-	}
-}
-
-// imageName is unlike that of any other test, in whatever process.
-func imageName() string { return "registry.local/app:" + uuid.NewString()[:8] }
 
 // C026.
 func TestImageEnvironment(t *testing.T) {

@@ -176,17 +176,18 @@ func (r *Runtime) drop(e *engine) {
 }
 
 func connect(ctx context.Context, host string) (*engine, error) {
-	cli, err := client.NewClientWithOpts(
+	options := []client.Opt{
 		client.WithHTTPClient(&http.Client{
 			// The library's own pool keeps two connections: a third pod that
 			// starts beside others would dial for each call.
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second},
 			CheckRedirect: client.CheckRedirect,
 		}),
-		client.WithTLSClientConfigFromEnv(),
-		client.WithHost(host),
-		client.WithVersionFromEnv(),
-	)
+	}
+	if strings.HasPrefix(host, "tcp:") {
+		options = append(options, client.WithTLSClientConfigFromEnv())
+	}
+	cli, err := client.NewClientWithOpts(append(options, client.WithHost(host), client.WithVersionFromEnv())...)
 	if err != nil {
 		return nil, err
 	}
