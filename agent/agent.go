@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
@@ -194,25 +193,4 @@ func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *s
 		list = append(list, s)
 	}
 	return list, nil
-}
-
-// collector removes dead containers that nobody reads any more.
-func (p *parts) collector() gc.Collector {
-	return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: p.deadContainers, Remove: p.runtime.Remove, Log: p.log}
-}
-
-func (p *parts) deadContainers(ctx context.Context) ([]gc.Dead, error) {
-	snap, err := p.loop.Snapshot(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	var dead []gc.Dead
-	for _, v := range snap.Pods {
-		for _, c := range v.Containers {
-			if !c.IsSandbox() && c.Ended() {
-				dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
-			}
-		}
-	}
-	return dead, nil
 }

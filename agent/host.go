@@ -32,7 +32,11 @@ func (p podVolumes) Remove(uid types.UID) error { return volume.Remove(p.dir(uid
 type logLinks struct{ cfg podlog.Config }
 
 func (l logLinks) Link(c runtime.Container) error {
-	return podlog.Ensure(l.cfg, podlog.Link{Key: c.Key, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, LogPath: c.LogPath})
+	return podlog.Ensure(l.cfg, link(c))
+}
+
+func link(c runtime.Container) podlog.Link {
+	return podlog.Link{Key: c.Key, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, LogPath: c.LogPath}
 }
 
 func (l logLinks) Unlink(key pod.Key, uid types.UID) error { return podlog.RemovePod(l.cfg, key, uid) }

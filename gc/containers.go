@@ -78,6 +78,8 @@ type Collector struct {
 	Inventory func(context.Context) ([]Dead, error)
 	// Remove removes one; one that is gone is success.
 	Remove func(ctx context.Context, id string) error
+	// Links is called after each pass, to take away log links that lead nowhere.
+	Links func(context.Context) error
 	Log    *slog.Logger
 }
 
@@ -94,6 +96,9 @@ func (c Collector) Run(ctx context.Context) error {
 			return nil
 		case now := <-tick.C:
 			seen = c.pass(ctx, seen, now)
+			if err := c.Links(ctx); err != nil && ctx.Err() == nil {
+				c.Log.Warn("log links that lead nowhere cannot be removed", "err", err)
+			}
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// collector removes dead containers that nobody reads any more, and what is left
+// of their log links.
+func (p *parts) collector() gc.Collector {
+	return gc.Collector{
+		Policy: gc.DefaultPolicy(), Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Log: p.log,
+	}
+}
+
+// containers returns every container of ours that is not a sandbox. ok is false
+// as long as not everything was looked at.
+func (p *parts) containers(ctx context.Context) (list []runtime.Container, ok bool, err error) {
+	snap, err := p.loop.Snapshot(ctx, 0)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, v := range snap.Pods {
+		for _, c := range v.Containers {
+			if !c.IsSandbox() {
+				list = append(list, c)
+			}
+		}
+	}
+	return list, snap.Ready && snap.Online, nil
+}
+
+func (p *parts) deadContainers(ctx context.Context) ([]gc.Dead, error) {
+	list, _, err := p.containers(ctx)
+	var dead []gc.Dead
+	for _, c := range list {
+		if c.Ended() {
+			dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
+		}
+	}
+	return dead, err
+}
+
+// sweepLinks keeps the links of every container that is there.
+func (p *parts) sweepLinks(ctx context.Context) error {
+	list, whole, err := p.containers(ctx)
+	if err != nil || !whole {
+		return err
+	}
+	var keep []podlog.Link
+	for _, c := range list {
+		keep = append(keep, link(c))
+	}
+	_, err = podlog.Sweep(p.cfg.Logs, keep)
+	return err
+}

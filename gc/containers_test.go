@@ -1,0 +1,118 @@
+package gc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/podkeeper/podkeeper/gc"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func dead(uid, name string, attempt int, ago time.Duration) gc.Dead {
+	return gc.Dead{ID: fmt.Sprint(uid, "/", name, "/", attempt), UID: types.UID(uid), Name: name, Attempt: attempt, Finished: now.Add(-ago), FirstSeen: now.Add(-ago)}
+}
+
+func ids(list []gc.Dead) []string {
+	var ids []string
+	for _, d := range list {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+// C106, C107: how many dead containers stay.
+func TestSelectContainers(t *testing.T) {
+	var crashed []gc.Dead
+	for i := range 6 {
+		crashed = append(crashed, dead("u", "app", i, time.Hour-time.Duration(i)*time.Minute))
+	}
+	young := slices.Clone(crashed)
+	young[1].FirstSeen = now.Add(-59 * time.Second)
+	jumped := slices.Clone(crashed)
+	jumped[1].Finished = now.Add(time.Hour)
+	for name, c := range map[string]struct {
+		dead   []gc.Dead
+		policy gc.Policy
+		want   []string
+	}{
+		"C106: the two newest attempts stay":                {crashed, gc.DefaultPolicy(), []string{"u/app/0", "u/app/1", "u/app/2", "u/app/3"}},
+		"one first seen within the minute stays":            {young, gc.DefaultPolicy(), []string{"u/app/0", "u/app/2", "u/app/3"}},
+		"one that ended within the minute stays":            {jumped, gc.DefaultPolicy(), []string{"u/app/0", "u/app/2", "u/app/3"}},
+		"the newest stays even where none is to":            {crashed[:2], gc.Policy{}, []string{"u/app/0"}},
+		"C107: the unit is the container of a pod":          {[]gc.Dead{dead("u", "c1", 0, time.Hour), dead("u", "c2", 0, time.Hour), dead("v", "c1", 0, time.Hour)}, gc.Policy{PerContainer: 1}, nil},
+		"over the total, the oldest that is no newest goes": {[]gc.Dead{dead("u", "a", 0, 3*time.Hour), dead("u", "a", 1, time.Hour), dead("v", "a", 0, 2*time.Hour), dead("v", "a", 1, time.Hour)}, gc.Policy{PerContainer: 2, Total: 3}, []string{"u/a/0"}},
+	} {
+		if got := ids(gc.SelectContainers(c.dead, c.policy, now)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Law 9: whatever there is, the newest attempt of a container and what is young
+// are never selected, and nothing is selected twice.
+func TestSelectContainersProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []gc.Dead
+		newest := make(map[string]int)
+		for i := range rapid.IntRange(0, 30).Draw(t, "n") {
+			uid, name := rapid.SampledFrom([]string{"u", "v"}).Draw(t, "uid"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+			d := dead(uid, name, i, time.Duration(rapid.IntRange(-60, 600).Draw(t, "ago"))*time.Second)
+			list = append(list, d)
+			newest[uid+name] = i
+		}
+		policy := gc.Policy{MinAge: time.Minute, PerContainer: rapid.IntRange(0, 3).Draw(t, "per"), Total: rapid.IntRange(0, 20).Draw(t, "total")}
+		seen := make(map[string]bool)
+		for _, d := range gc.SelectContainers(list, policy, now) {
+			if newest[string(d.UID)+d.Name] == d.Attempt || now.Sub(d.Finished) < policy.MinAge || seen[d.ID] {
+				t.Fatalf("selected %s", d.ID)
+			}
+			seen[d.ID] = true
+		}
+	})
+}
+
+// The collector looks each minute, lets each dead container lie for one, and
+// goes on after a failure.
+func TestCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var removed []string
+		swept := 0
+		list := []gc.Dead{{ID: "old", Name: "a"}, {ID: "new", Name: "a", Attempt: 1}}
+		c := gc.Collector{
+			Policy:    gc.Policy{MinAge: time.Minute, PerContainer: 1, Total: 10},
+			Inventory: func(context.Context) ([]gc.Dead, error) { return slices.Clone(list), nil },
+			Remove: func(_ context.Context, id string) error {
+				removed = append(removed, fmt.Sprint(id, " at ", time.Since(begin)))
+				if len(removed) == 1 {
+					return errors.New("busy")
+				}
+				list = list[1:]
+				return nil
+			},
+			Links: func(context.Context) error { swept++; return nil },
+			Log:   slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"old at 2m0s", "old at 3m0s"}; !slices.Equal(removed, want) {
+			t.Errorf("removed %v, want %v", removed, want)
+		}
+		if swept != 5 {
+			t.Errorf("links swept %d times, want 5", swept)
+		}
+	})
+}
