@@ -80,7 +80,7 @@ type Collector struct {
 	Remove func(ctx context.Context, id string) error
 	// Links is called after each pass, to take away log links that lead nowhere.
 	Links func(context.Context) error
-	Log    *slog.Logger
+	Log   *slog.Logger
 }
 
 const period = time.Minute
