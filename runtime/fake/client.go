@@ -12,6 +12,11 @@ import (
 
 // Client is one agent's connection to the engine.
 type Client struct {
+	// OnEffect, if not nil, is called at each effect of a call, before its reply.
+	// It may call Fence: the agent then dies of what it did. It must not call
+	// anything else of the engine's.
+	OnEffect func(verb string)
+
 	engine  *Engine
 	rootDir string
 	number  int
@@ -27,6 +32,9 @@ func (e *Engine) Client(rootDir string) *Client {
 	e.clients++
 	return &Client{engine: e, rootDir: rootDir, number: e.clients, fence: make(chan struct{})}
 }
+
+// Number tells its changes from those of others, see Change.
+func (c *Client) Number() int { return c.number }
 
 // Fence is the death of the agent: calls that are parked and all later ones
 // fail without effect. It may be called once.
@@ -48,7 +56,11 @@ func (c *Client) do(ctx context.Context, verb, object string, least, most time.D
 		if e.down {
 			return fmt.Errorf("%w: connection refused", runtime.ErrUnavailable)
 		}
-		return effect()
+		err := effect()
+		if c.OnEffect != nil {
+			c.OnEffect(verb)
+		}
+		return err
 	})
 }
 

@@ -83,6 +83,8 @@ type Call struct {
 	Broken <-chan struct{}
 	// Rates are used in place of the fate's, where not nil.
 	Rates *Rates
+	// Quiet leaves it out of the trace unless something goes wrong with it.
+	Quiet bool
 }
 
 var (
@@ -139,10 +141,11 @@ func (f *Fate) happen(c Call, fault fault, d *draw, effect func() error) error {
 	case fault == lostReply:
 		f.Trace("%s %s: %s (reply lost)", c.Verb, c.Object, outcome(err))
 		return errBroken
-	default:
-		f.Trace("%s %s: %s", c.Verb, c.Object, outcome(err))
-		return err
 	}
+	if !c.Quiet {
+		f.Trace("%s %s: %s", c.Verb, c.Object, outcome(err))
+	}
+	return err
 }
 
 func outcome(err error) string {
