@@ -178,8 +178,11 @@ func asIn(p *pod.Pod, c *life) bool {
 	}
 	for _, want := range p.Object.Spec.Containers {
 		if want.Name == c.Identity.Name {
-			return want.Image == c.Spec.Image && slices.Equal(want.Command, c.Spec.Command) &&
-				slices.Contains(c.Spec.Env, "REV="+want.Env[0].Value)
+			var env []string
+			for _, e := range want.Env {
+				env = append(env, e.Name+"="+e.Value)
+			}
+			return want.Image == c.Spec.Image && slices.Equal(want.Command, c.Spec.Command) && slices.Equal(env, c.Spec.Env)
 		}
 	}
 	return false

@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Every invariant can fail: each bug is caught, within a few seeds, by the
+// invariant that it breaks.
+func TestPlantedBugs(t *testing.T) {
+	for name, bug := range map[string]struct {
+		lies lies
+		law  string
+	}{
+		"each sandbox is made twice": {law: oneSandbox, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return twoSandboxes{rt}
+		}}},
+		"each container is started twice": {law: oneContainer, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return &twoContainers{Runtime: rt, specs: map[string]runtime.ContainerSpec{}, start: true}
+		}}},
+		"each container is made twice": {law: twice, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return &twoContainers{Runtime: rt, specs: map[string]runtime.ContainerSpec{}}
+		}}},
+		"what is to be stopped is only forgotten": {law: inOrder, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return &forgetful{Runtime: rt, forgotten: map[string]bool{}}
+		}}},
+		"a stop takes the neighbours along": {law: neighbours, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return rude{rt}
+		}}},
+		"a broken file counts as an empty one":   {law: silence, lies: lies{set: believeErrors}},
+		"a silent source counts as an empty one": {law: silence, lies: lies{set: believeSilence}},
+		"a container gets another's environment": {law: undesired, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return meddler{rt}
+		}}},
+		"a stop reaches for what is not ours": {law: foreign, lies: lies{runtime: func(w *world, rt runtime.Runtime) runtime.Runtime {
+			return grabber{rt, w}
+		}}},
+		"folders go when their state is written": {law: folderLast, lies: lies{store: func(s session) reconcile.Store {
+			return shredder{s}
+		}}},
+		"a start does nothing": {law: convergence, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return idler{rt}
+		}}},
+		"limits are set once a minute": {law: stillness, lies: lies{atStart: fidget}},
+		"the agent begins with a stop": {law: restartLaw, lies: lies{atStart: clearOut}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const within = 8
+			for seed := range uint64(within) {
+				for _, v := range simulate(t, seed+1, bug.lies, nil).violations {
+					if v.law == bug.law {
+						return
+					}
+				}
+			}
+			t.Errorf("%d seeds, and none breaks %q", within, bug.law)
+		})
+	}
+}
+
+type twoSandboxes struct{ runtime.Runtime }
+
+func (r twoSandboxes) EnsureSandbox(ctx context.Context, s runtime.SandboxSpec) (runtime.Container, error) {
+	c, err := r.Runtime.EnsureSandbox(ctx, s)
+	s.Attempt += 100
+	_, _ = r.Runtime.EnsureSandbox(ctx, s)
+	return c, err
+}
+
+type twoContainers struct {
+	runtime.Runtime
+	start bool
+	mu    sync.Mutex
+	specs map[string]runtime.ContainerSpec
+}
+
+func (r *twoContainers) EnsureContainer(ctx context.Context, s runtime.ContainerSpec) (string, error) {
+	id, err := r.Runtime.EnsureContainer(ctx, s)
+	s.Attempt += 100
+	other, _ := r.Runtime.EnsureContainer(ctx, s)
+	if r.start && other != "" {
+		_ = r.Runtime.Start(ctx, other)
+	}
+	return id, err
+}
+
+// forgetful says of what it was to stop that it is gone.
+type forgetful struct {
+	runtime.Runtime
+	mu        sync.Mutex
+	forgotten map[string]bool
+}
+
+func (r *forgetful) has(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forgotten[id]
+}
+
+func (r *forgetful) Stop(_ context.Context, id string, _ time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgotten[id] = true
+	return nil
+}
+
+func (r *forgetful) Inspect(ctx context.Context, id string) (runtime.Container, error) {
+	if r.has(id) {
+		return runtime.Container{}, runtime.ErrNotFound
+	}
+	return r.Runtime.Inspect(ctx, id)
+}
+
+func (r *forgetful) Remove(ctx context.Context, id string) error {
+	if r.has(id) {
+		return nil
+	}
+	return r.Runtime.Remove(ctx, id)
+}
+
+func (r *forgetful) List(ctx context.Context) ([]runtime.Summary, error) {
+	list, err := r.Runtime.List(ctx)
+	return slices.DeleteFunc(list, func(s runtime.Summary) bool { return r.has(s.ID) }), err
+}
+
+// rude stops all containers of the pod with one of them.
+type rude struct{ runtime.Runtime }
+
+func (r rude) Stop(ctx context.Context, id string, grace time.Duration) error {
+	err := r.Runtime.Stop(ctx, id, grace)
+	list, _ := r.List(ctx)
+	i := slices.IndexFunc(list, func(s runtime.Summary) bool { return s.ID == id })
+	for _, s := range list {
+		if i >= 0 && s.Key == list[i].Key && !s.IsSandbox() {
+			_ = r.Runtime.Stop(ctx, s.ID, grace)
+		}
+	}
+	return err
+}
+
+// believeErrors takes what a broken origin no longer says for removed.
+func believeErrors(set pod.Set) pod.Set {
+	return doctored(set, func(o pod.OriginStatus) bool { return o.Failed() || o.Stale })
+}
+
+// believeSilence takes what a silent source says for nothing.
+func believeSilence(set pod.Set) pod.Set {
+	silent := map[pod.SourceID]bool{}
+	for _, s := range set.Sources {
+		silent[s.ID] = !s.Present
+	}
+	set = doctored(set, func(o pod.OriginStatus) bool { return silent[o.Origin.Source] })
+	for i := range set.Sources {
+		set.Sources[i].Present, set.Sources[i].Spoken = true, true
+	}
+	return set
+}
+
+// doctored drops the pods of the origins that match, and their problems.
+func doctored(set pod.Set, match func(pod.OriginStatus) bool) pod.Set {
+	out := pod.Set{Claims: map[pod.Key][]*pod.Pod{}}
+	dropped := map[pod.Origin]bool{}
+	for _, s := range set.Sources {
+		s.Origins = slices.Clone(s.Origins)
+		for i, o := range s.Origins {
+			if match(o) {
+				dropped[o.Origin] = true
+				s.Origins[i] = pod.OriginStatus{Origin: o.Origin}
+			}
+		}
+		out.Sources = append(out.Sources, s)
+	}
+	for key, claims := range set.Claims {
+		for _, p := range claims {
+			if !dropped[p.Origin] {
+				out.Claims[key] = append(out.Claims[key], p)
+			}
+		}
+	}
+	return out
+}
+
+type meddler struct{ runtime.Runtime }
+
+func (r meddler) EnsureContainer(ctx context.Context, s runtime.ContainerSpec) (string, error) {
+	s.Env = append(slices.Clone(s.Env), "MORE=1")
+	return r.Runtime.EnsureContainer(ctx, s)
+}
+
+// grabber stops, with each of ours, everything that somebody made.
+type grabber struct {
+	runtime.Runtime
+	w *world
+}
+
+func (r grabber) Stop(ctx context.Context, id string, grace time.Duration) error {
+	for _, c := range r.w.engine.Containers() {
+		if !ours(c) {
+			_ = r.Runtime.Stop(ctx, c.ID, grace)
+		}
+	}
+	return r.Runtime.Stop(ctx, id, grace)
+}
+
+type shredder struct{ session }
+
+func (s shredder) WriteFile(name string, data []byte) error {
+	if dir, base := path.Split(name); base == "state.json" {
+		uid := types.UID(strings.TrimSuffix(strings.TrimPrefix(dir, "pods/"), "/"))
+		_ = volumes{s.session}.Remove(uid)
+		_ = s.RemovePod(uid)
+	}
+	return s.session.WriteFile(name, data)
+}
+
+type idler struct{ runtime.Runtime }
+
+func (idler) Start(context.Context, string) error { return nil }
+
+func fidget(ctx context.Context, _ *world, rt runtime.Runtime) {
+	go func() {
+		for ctx.Err() == nil {
+			if list, err := rt.List(ctx); err == nil && len(list) > 0 {
+				_ = rt.UpdateResources(ctx, list[0].ID, runtime.Resources{})
+			}
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+		}
+	}()
+}
+
+func clearOut(ctx context.Context, _ *world, rt runtime.Runtime) {
+	list, _ := rt.List(ctx)
+	for _, s := range list {
+		_ = rt.Stop(ctx, s.ID, time.Second)
+	}
+}
