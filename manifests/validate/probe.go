@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -176,12 +177,17 @@ func httpGet(get *v1.HTTPGetAction, path *field.Path) field.ErrorList {
 }
 
 // port is the number of a port or the name of one of the container's ports,
-// which is looked up when it is used.
+// which is looked up when it is used. A number in quotes is a number: it cannot
+// be a name, and Kubernetes reads it as a number once it gets past its checks.
 func port(path *field.Path, value intstr.IntOrString) field.ErrorList {
-	if value.Type == intstr.String {
-		return malformed(path, value.StrVal, validation.IsValidPortName(value.StrVal))
+	if value.Type == intstr.Int {
+		return portNumber(path, value.IntVal)
 	}
-	return portNumber(path, value.IntVal)
+	number, err := strconv.ParseUint(value.StrVal, 10, 16)
+	if err == nil && number > 0 && strconv.FormatUint(number, 10) == value.StrVal {
+		return nil
+	}
+	return malformed(path, value.StrVal, validation.IsValidPortName(value.StrVal))
 }
 
 func grpcAction(grpc *v1.GRPCAction, path *field.Path) field.ErrorList {
