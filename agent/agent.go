@@ -52,6 +52,11 @@ type Config struct {
 	// Logs are the folders of log links; zero values are those of a node.
 	Logs podlog.Config
 
+	// DeadContainers says which of them stay, the zero value the kubelet's
+	// numbers; DeadCheck is how often they are looked at, 0 once a minute.
+	DeadContainers gc.Policy
+	DeadCheck      time.Duration
+
 	// Parallel is how many pods start at a time; 0 is the loop's default.
 	Parallel int
 	// Version is the program's, for clients.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/podkeeper/podkeeper/gc"
@@ -12,7 +13,8 @@ import (
 // of their log links.
 func (p *parts) collector() gc.Collector {
 	return gc.Collector{
-		Policy: gc.DefaultPolicy(), Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Log: p.log,
+		Policy: cmp.Or(p.cfg.DeadContainers, gc.DefaultPolicy()), Period: p.cfg.DeadCheck,
+		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Log: p.log,
 	}
 }
 

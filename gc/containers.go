@@ -80,14 +80,14 @@ type Collector struct {
 	Remove func(ctx context.Context, id string) error
 	// Links is called after each pass, to take away log links that lead nowhere.
 	Links func(context.Context) error
-	Log   *slog.Logger
+	// Period is how often it looks; 0 is once a minute.
+	Period time.Duration
+	Log    *slog.Logger
 }
 
-const period = time.Minute
-
-// Run looks once a minute until ctx ends.
+// Run looks once a period until ctx ends.
 func (c Collector) Run(ctx context.Context) error {
-	tick := time.NewTicker(period)
+	tick := time.NewTicker(cmp.Or(c.Period, time.Minute))
 	defer tick.Stop()
 	seen := make(map[string]time.Time)
 	for {
