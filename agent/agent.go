@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
