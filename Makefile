@@ -47,8 +47,8 @@ test: setup ## everything that CI runs: check, all tests against a real engine, 
 check: ## gofmt, go vet, staticcheck, govulncheck, allowed imports
 	@GO='$(GO)' scripts/check.sh
 
-bench: setup ## measure against the engine's own time; prints a table, writes bench.json
-	$(GO) test ./agent/bench -run TestBench -count=1 -timeout 60m -v -args -bench.out $(CURDIR)/bench.json
+bench: setup build ## measure against the engine's own time; prints a table, writes bench.json
+	$(GO) run ./agent/bench -o bench.json
 
 sim: ## simulate the whole agent with SEEDS seeds (10,000)
 	$(GO) test ./agent/sim -count=1 -timeout 15m -args -seeds $(SEEDS)
