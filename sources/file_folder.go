@@ -37,7 +37,6 @@ type folder struct {
 	soon     time.Time        // a look that is wanted earlier; zero: none
 	burst    span             // of names that changed
 	writing  map[string]span  // by file
-	named    map[string]bool  // files whose names changed since the last look
 	unkept   map[string]*file // whose documents are to be handed to the cache
 	gone     []string         // files whose records are to go
 	swept    bool             // records without a file were removed
@@ -76,7 +75,6 @@ func newFolder(cfg FileConfig, id pod.SourceID, hints *hinter, cache *writer) *f
 		src:     pod.Source{ID: id},
 		files:   map[string]*file{},
 		writing: map[string]span{},
-		named:   map[string]bool{},
 		unkept:  map[string]*file{},
 	}
 }
@@ -91,9 +89,6 @@ func (l *folder) take(hints []Hint, now time.Time) {
 		}
 		if h.Op&Changed != 0 {
 			l.burst = l.burst.extended(now)
-			if child {
-				l.named[path] = true
-			}
 		}
 		if h.Op&Written != 0 && child && l.mayBe(path) {
 			l.writing[path] = l.writing[path].extended(now)
@@ -146,7 +141,6 @@ func (l *folder) look(now time.Time) (changed bool) {
 	default:
 		changed = l.silence(err)
 	}
-	clear(l.named)
 	maps.DeleteFunc(l.writing, func(_ string, s span) bool { return !now.Before(s.end(writeQuiet, writeLimit)) })
 	if l.watched.grew {
 		// What happened in those folders before they were watched was not seen.

@@ -23,18 +23,18 @@ type listing struct {
 // lack a file that was there all the time: where one differs from the last, only
 // two that agree are believed.
 func (l *folder) list(now time.Time) (changed bool) {
-	believed, known := l.names, l.listed && !l.away
+	believed := l.names
 	for range 5 {
 		entries, err := l.cfg.FS.ReadDir(l.cfg.Path)
 		if err != nil {
 			return l.silence(err)
 		}
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		if known && slices.EqualFunc(entries, believed, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
+		if slices.EqualFunc(entries, believed, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
 			l.names = believed
 			return l.hear(now, l.sort(entries, true))
 		}
-		believed, known = make([]string, 0, len(entries)), true
+		believed = make([]string, 0, len(entries))
 		for _, e := range entries {
 			believed = append(believed, e.Name())
 		}
@@ -112,25 +112,31 @@ func (l *folder) hear(now time.Time, ls listing) (changed bool) {
 
 // forget drops the files that are not there any more, once that is certain.
 func (l *folder) forget(now time.Time, present map[string]bool, complete bool) (changed bool) {
-	believed := l.returned.Add(returnQuiet)
+	var missing []string
 	for path, f := range l.files {
-		switch {
-		case present[path]:
+		if present[path] {
 			changed = changed || f.missed
 			f.missed = false
-		case !complete:
-		case !l.returned.IsZero() && now.Before(believed):
+		} else if complete {
+			missing = append(missing, path)
+		}
+	}
+	slices.Sort(missing)
+	believed := l.returned.Add(returnQuiet)
+	for _, path := range missing {
+		f := l.files[path]
+		if !l.returned.IsZero() && now.Before(believed) {
 			l.wake(believed)
 			changed = changed || !f.missed
 			f.missed = true
-		default:
-			delete(l.files, path)
-			delete(l.unkept, path)
-			delete(l.watched.targets, f.target)
-			l.gone = append(l.gone, path)
-			l.log.Info("manifest is gone", "origin", path, "pods", keysOf(f.docs))
-			changed = true
+			continue
 		}
+		delete(l.files, path)
+		delete(l.unkept, path)
+		delete(l.watched.targets, f.target)
+		l.gone = append(l.gone, path)
+		l.log.Info("manifest is gone", "origin", path, "pods", keysOf(f.docs))
+		changed = true
 	}
 	return changed
 }

@@ -108,7 +108,7 @@ func (l *folder) lookAt(path string, now time.Time, link bool) (seen, string) {
 // so, or it changed in place, or a file is new and no hint came of it.
 func (l *folder) unfinished(f *file, st Stat, now time.Time) bool {
 	path := f.origin.Name
-	inPlace := f.observed != (Stat{}) && st.sameFile(f.observed) && st != f.observed && !l.named[path]
+	inPlace := f.observed != (Stat{}) && st.sameFile(f.observed) && st != f.observed
 	unheard := l.listed && !l.hinted && !st.sameFile(f.observed)
 	s, writing := l.writing[path]
 	// Where hints told of it first, the change is what they told of.

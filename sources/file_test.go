@@ -192,6 +192,10 @@ func TestWriteWithinOneTickOfTheFileSystemIsFound(t *testing.T) {
 		tree.Write("/m/web.yaml", "web app:1")
 		r := files(t, tree, nil, nil)
 		r.want("web=app:1 (web.yaml)", "present, spoken")
+		tree.Deaf(false)
+		tree.WriteAtomic("/m/other.txt", "") // brings on a look that reads it again
+		r.pass(20 * time.Millisecond)
+		tree.Deaf(true)
 		tree.Write("/m/web.yaml", "web app:2")
 		r.pass(21 * time.Second)
 		r.want("web=app:2 (web.yaml)", "present, spoken")

@@ -229,3 +229,7 @@ func runReal(t *testing.T, src sources.Source) (out chan sources.Supply, stop fu
 	t.Cleanup(stop)
 	return out, stop
 }
+
+func originOf(name string) pod.Origin {
+	return pod.Origin{Source: pod.SourceID{Kind: pod.FileSource, Name: "/m"}, Name: "/m/" + name}
+}
