@@ -76,6 +76,9 @@ type Client struct{ http *http.Client }
 // NewClient returns a client for the socket at path. It connects when asked.
 func NewClient(path string) *Client {
 	return &Client{http: &http.Client{Transport: &http.Transport{
+		// A request on a connection that was used before would be sent again when
+		// the agent goes away, and might meet the next one, whose revisions are others.
+		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			conn, err := d.DialContext(ctx, "unix", path)

@@ -62,6 +62,8 @@ func serve(t *testing.T, b *board) (path string, stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A test may have put another socket in its place.
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, l, b.get) }()
@@ -262,5 +264,49 @@ func TestRequestsThatAreRefused(t *testing.T) {
 				t.Errorf("status %d, want %d", resp.StatusCode, test.want)
 			}
 		})
+	}
+}
+
+// A client that waits must not be handed on to the next agent by its transport:
+// what it waits for would be a revision of the one before.
+func TestAClientThatWaitsLearnsOfTheEnd(t *testing.T) {
+	b := newBoard()
+	path, stop := serve(t, b)
+	client := server.NewClient(path)
+	if _, err := client.State(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.State(t.Context(), 1)
+		ended <- err
+	}()
+	<-b.parked
+	// The next agent is there before the last one's connections are gone.
+	next := newBoard()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	l, err := server.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l, next.get) }()
+	defer func() {
+		cancel()
+		<-served
+	}()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("got a state, want that the agent went away")
+		}
+	case after := <-next.parked:
+		t.Errorf("waits at the next agent for what comes after %d", after)
 	}
 }
