@@ -213,13 +213,29 @@ func (w *writer) flush() {
 		errs = append(errs, w.removeAllBut(keep, pending))
 	}
 	for _, name := range slices.Sorted(maps.Keys(pending)) {
-		errs = append(errs, w.write(name, pending[name]))
+		err := w.write(name, pending[name])
+		if err != nil {
+			w.again(name, pending[name])
+		}
+		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)
 	if err != nil && !w.failing {
 		w.log.Warn("last good manifests cannot be kept: a restart of the agent would not know them", "source", w.source.String(), "err", err)
 	}
-	w.failing = err != nil
+	if len(pending) > 0 || err != nil {
+		w.failing = err != nil
+	}
+}
+
+// again keeps what could not be written for the next flush, unless there is
+// something newer.
+func (w *writer) again(name string, r record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.pending[name]; !ok {
+		w.pending[name] = r
+	}
 }
 
 func (w *writer) removeAllBut(keep map[string]bool, pending map[string]record) error {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/podkeeper/podkeeper/sources"
 	"github.com/podkeeper/podkeeper/sources/sourcestest"
 )
 
@@ -204,6 +205,12 @@ func TestBrokenStoreDelaysNothing(t *testing.T) {
 		if n := strings.Count(r.log.String(), "cannot be kept"); n != 1 {
 			t.Errorf("said %d times, want once", n)
 		}
+		store.Fail(nil)
+		r.tree.WriteAtomic("/m/b.yaml", "b x:1")
+		r.pass(soon)
+		if n := len(store.Files()); n != 2 {
+			t.Errorf("%d records once the store works again, want both: %v", n, store.Files())
+		}
 	})
 }
 
@@ -223,5 +230,30 @@ func TestUnusableRecordIsNoRecord(t *testing.T) {
 		if !strings.Contains(r.log.String(), "unusable") {
 			t.Error("nothing is said of it")
 		}
+	})
+}
+
+func TestNewFileThatIsHalfThereAtALook(t *testing.T) {
+	// No hint came: what was never seen before may still be being written, and
+	// half of it may read as a whole.
+	synctest.Test(t, func(t *testing.T) {
+		r := files(t, world(nil), nil, nil)
+		r.tree.Deaf(true)
+		time.Sleep(20*time.Second - 10*time.Millisecond)
+		r.tree.Write("/m/web.yaml", "web app:1")
+		time.Sleep(30 * time.Millisecond)
+		r.tree.Write("/m/web.yaml", "web app:12")
+		r.pass(time.Second)
+		r.want("web=app:12 (web.yaml)", "present, spoken")
+		r.always(0, "without half a name", func(s sources.Supply) bool { return !strings.Contains(pods(s), "app:1 ") })
+	})
+}
+
+func TestWriteInPlaceTakesOneQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := files(t, world(map[string]string{"/m/web.yaml": "web app:1"}), nil, nil)
+		r.pass(time.Second)
+		r.within(55*time.Millisecond, func() { r.tree.Write("/m/web.yaml", "web app:2") })
+		r.want("web=app:2 (web.yaml)", "present, spoken")
 	})
 }
