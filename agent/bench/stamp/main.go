@@ -1,0 +1,52 @@
+// Command stamp is the process that the benchmark starts in its containers. It
+// writes the instant at which it runs into a file, another when it is asked to
+// end, and another when it is told to fail.
+//
+//	stamp DIR NAME    writes DIR/NAME, DIR/NAME.term, DIR/NAME.exit
+package main
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func main() {
+	now := time.Now()
+	file := filepath.Join(os.Args[1], os.Args[2])
+	write(file, now)
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	fail := make(chan error)
+	go func() {
+		// A named pipe, made by the benchmark: opening it waits for the writer.
+		pipe, err := os.Open(file + ".fail")
+		if err == nil {
+			_, err = pipe.Read(make([]byte, 1))
+		}
+		if err == nil {
+			fail <- nil
+		}
+	}()
+	select {
+	case <-term:
+		write(file+".term", time.Now())
+	case <-fail:
+		write(file+".exit", time.Now())
+		os.Exit(1)
+	}
+}
+
+// write puts the stamp in place by rename, so that nobody reads half of it.
+func write(file string, at time.Time) {
+	temp := file + ".new"
+	if err := os.WriteFile(temp, []byte(strconv.FormatInt(at.UnixNano(), 10)), 0o644); err != nil {
+		os.Exit(3)
+	}
+	if err := os.Rename(temp, file); err != nil {
+		os.Exit(3)
+	}
+}
