@@ -100,7 +100,8 @@ func (s *state) view(e *entry) View {
 		return v
 	}
 	v.Origin, v.Line = from.Origin, from.Line
-	v.Object = from.Object.DeepCopy()
+	object := *from.Object // what it points to is never changed
+	v.Object = &object
 	v.Object.UID = uid
 	plan := e.plan
 	plan.Pod = from
