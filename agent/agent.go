@@ -110,7 +110,7 @@ func withParts(cfg Config, log *slog.Logger, f func(*parts) error) error {
 	}
 	defer dir.Close()
 	watcher := new(sources.OSWatcher)
-	p, err := build(cfg, dir, watcher, log)
+	p, err := build(cfg, cfg.loop(), dir, watcher, log)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ type store interface {
 	sources.Store
 }
 
-func build(cfg Config, dir store, watcher sources.Watcher, log *slog.Logger) (*parts, error) {
+func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher, log *slog.Logger) (*parts, error) {
 	engine, err := docker.New(cfg.Docker, log)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func build(cfg Config, dir store, watcher sources.Watcher, log *slog.Logger) (*p
 	if p.sources, err = buildSources(cfg, dir, watcher, log); err != nil {
 		return nil, err
 	}
-	p.loop = reconcile.New(cfg.loop(), reconcile.Deps{
+	p.loop = reconcile.New(loop, reconcile.Deps{
 		Runtime: engine, Store: dir, Volumes: podVolumes{cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log, Progress: cfg.Progress,
 	})
 	return p, nil

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 
 	"golang.org/x/sync/errgroup"
@@ -15,7 +16,18 @@ import (
 )
 
 // readOnly is a root dir that is looked at and not changed.
-type readOnly struct{ *rootdir.Reader }
+type readOnly struct{ reader }
+
+type reader interface {
+	ReadFile(name string) ([]byte, error)
+	Entries(dir string) ([]string, error)
+}
+
+// nothing is a root dir that was never made.
+type nothing struct{}
+
+func (nothing) ReadFile(string) ([]byte, error)  { return nil, fs.ErrNotExist }
+func (nothing) Entries(string) ([]string, error) { return nil, nil }
 
 var errReadOnly = errors.New("the root dir is only read")
 
@@ -30,12 +42,17 @@ func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, erro
 	if err != nil {
 		return server.State{}, err
 	}
-	dir, err := rootdir.OpenReader(cfg.RootDir)
-	if err != nil {
+	var files reader = nothing{}
+	switch dir, err := rootdir.OpenReader(cfg.RootDir); {
+	case err == nil:
+		defer dir.Close()
+		files = dir
+	case !errors.Is(err, fs.ErrNotExist):
 		return server.State{}, err
 	}
-	defer dir.Close()
-	p, err := build(cfg, readOnly{dir}, nil, log)
+	loop := cfg.loop()
+	loop.LookOnly = true
+	p, err := build(cfg, loop, readOnly{files}, nil, log)
 	if err != nil {
 		return server.State{}, err
 	}

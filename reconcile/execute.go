@@ -35,7 +35,7 @@ func starts(wave []Step) bool {
 // startQueued starts the waves that may run now, in the order they came. One
 // that waits follows its pod's plan until it starts.
 func (s *state) startQueued() {
-	if !s.online {
+	if !s.online || s.cfg.LookOnly {
 		return
 	}
 	now := time.Now()

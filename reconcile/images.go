@@ -41,7 +41,7 @@ func (s *state) image(ref string) *image {
 
 // fetchImages starts the look-ups and pulls that a plan asks for.
 func (s *state) fetchImages(e *entry) {
-	if !s.online {
+	if !s.online || s.cfg.LookOnly {
 		return
 	}
 	for _, step := range e.plan.Images {

@@ -52,6 +52,8 @@ type Config struct {
 	Period time.Duration
 	// Wall is the clock for times that are remembered and shown; nil is time.Now.
 	Wall func() time.Time
+	// LookOnly makes plans and takes none of their steps.
+	LookOnly bool
 }
 
 // Deps are what the loop reads and acts through.
