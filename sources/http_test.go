@@ -194,10 +194,14 @@ func TestHTTPSecretsAreNeverShown(t *testing.T) {
 
 func TestHTTPConditionalRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		text, etag := "p x:1", `"1"`
+		set := func(newText, newETag string) { mu.Lock(); defer mu.Unlock(); text, etag = newText, newETag }
 		var sent []string
 		s := &serve{}
 		s.set(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
 			sent = append(sent, r.Header.Get("If-None-Match"))
 			if etag != "" && r.Header.Get("If-None-Match") == etag {
 				w.WriteHeader(304)
@@ -208,12 +212,14 @@ func TestHTTPConditionalRequests(t *testing.T) {
 		})
 		r := pages(t, s, nil, nil)
 		r.pass(2 * period) // "", "1", "1"
-		text, etag = "bad", `"2"`
+		set("bad", `"2"`)
 		r.pass(2 * period) // "1", and after a refused body nothing
 		r.want("p=x:1 (p)", "present, spoken, p stale error")
-		text, etag = "p x:1", `"3"`
+		set("p x:1", `"3"`)
 		r.pass(2 * period) // nothing, "3"
 		r.want("p=x:1 (p)", "present, spoken")
+		mu.Lock()
+		defer mu.Unlock()
 		want := []string{"", `"1"`, `"1"`, `"1"`, "", "", `"3"`}
 		if !slices.Equal(sent, want) {
 			t.Errorf("If-None-Match: %q, want %q", sent, want)
@@ -431,11 +437,13 @@ func TestHTTPOverTheWire(t *testing.T) {
 	eventually(t, out, "cut off", func(s sources.Supply) bool {
 		return strings.Contains(s.Source.Problem, "unexpected EOF") && len(s.Pods) == 1
 	})
+	var bomb bytes.Buffer // 11 KB on the wire
+	z := gzip.NewWriter(&bomb)
+	_, _ = z.Write(bytes.Repeat([]byte(" "), 11<<20))
+	_ = z.Close()
 	set(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		_, _ = z.Write(bytes.Repeat([]byte(" "), 11<<20)) // a bomb: 11 KB on the wire
-		_ = z.Close()
+		_, _ = w.Write(bomb.Bytes())
 	})
 	eventually(t, out, "too large", func(s sources.Supply) bool {
 		return strings.Contains(s.Source.Problem, "limit of 10 MiB") && len(s.Pods) == 1
