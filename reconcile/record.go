@@ -43,6 +43,9 @@ type ContainerState struct {
 	Ended int `json:"ended"`
 	// Level is the crash loop's, counted up to Ended: see level.
 	Level int `json:"level,omitempty"`
+	// Hash is of the definition that Level was counted with; another one begins
+	// anew.
+	Hash pod.Hash `json:"hash,omitzero"`
 	// Last is how attempt Ended ended.
 	Last *Termination `json:"last,omitempty"`
 }
@@ -156,7 +159,10 @@ func (s ContainerState) fold(c runtime.Container) ContainerState {
 	if s.Last == nil && c.Attempt > 0 {
 		// The earlier attempts are not remembered: their number stands for them.
 		s.Level = min(c.Attempt, maxLevel)
+	} else if s.Hash != c.ContainerHash {
+		s.Level = 0
 	}
+	s.Hash = c.ContainerHash
 	s.Level = nextLevel(s.Level, ran)
 	s.Ended = c.Attempt
 	s.Last = terminationOf(c)
