@@ -221,39 +221,10 @@ func (l *laws) stopped(c *life) {
 		return
 	}
 	law := silence
-	if l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool {
-		return p.Hash == c.PodHash && equalHashes(p.Containers, l.siblings(c, p))
-	}) {
+	if l.truth.versions(c.Key, c.made) > 1 {
 		law = neighbours
 	}
 	l.violate(law, "%s is stopped, and nothing asked for it", c.Name)
-}
-
-// siblings returns the container hashes of the version that c was made from, as
-// far as its pod shows them now.
-func (l *laws) siblings(c *life, p *pod.Pod) map[string]pod.Hash {
-	hashes := map[string]pod.Hash{}
-	for name := range p.Containers {
-		hashes[name] = p.Containers[name]
-	}
-	for _, o := range l.of(c.Key) {
-		if !o.IsSandbox() && o.State == runtime.Running {
-			hashes[o.Identity.Name] = o.ContainerHash
-		}
-	}
-	return hashes
-}
-
-func equalHashes(a, b map[string]pod.Hash) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if b[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 // rivals: somebody started another of the same name, and only one can stay.

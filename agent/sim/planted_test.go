@@ -27,10 +27,10 @@ func TestPlantedBugs(t *testing.T) {
 			return twoSandboxes{rt}
 		}}},
 		"each container is started twice": {law: oneContainer, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
-			return &twoContainers{Runtime: rt, specs: map[string]runtime.ContainerSpec{}, start: true}
+			return &twoContainers{Runtime: rt, other: map[string]string{}, start: true}
 		}}},
 		"each container is made twice": {law: twice, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
-			return &twoContainers{Runtime: rt, specs: map[string]runtime.ContainerSpec{}}
+			return &twoContainers{Runtime: rt, other: map[string]string{}}
 		}}},
 		"what is to be stopped is only forgotten": {law: inOrder, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return &forgetful{Runtime: rt, forgotten: map[string]bool{}}
@@ -79,21 +79,33 @@ func (r twoSandboxes) EnsureSandbox(ctx context.Context, s runtime.SandboxSpec) 
 	return c, err
 }
 
+// twoContainers makes two for one, and may start both.
 type twoContainers struct {
 	runtime.Runtime
 	start bool
 	mu    sync.Mutex
-	specs map[string]runtime.ContainerSpec
+	other map[string]string
 }
 
 func (r *twoContainers) EnsureContainer(ctx context.Context, s runtime.ContainerSpec) (string, error) {
 	id, err := r.Runtime.EnsureContainer(ctx, s)
 	s.Attempt += 100
 	other, _ := r.Runtime.EnsureContainer(ctx, s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.other[id] = other
+	return id, err
+}
+
+func (r *twoContainers) Start(ctx context.Context, id string) error {
+	err := r.Runtime.Start(ctx, id)
+	r.mu.Lock()
+	other := r.other[id]
+	r.mu.Unlock()
 	if r.start && other != "" {
 		_ = r.Runtime.Start(ctx, other)
 	}
-	return id, err
+	return err
 }
 
 // forgetful says of what it was to stop that it is gone.
@@ -227,7 +239,13 @@ func (s shredder) WriteFile(name string, data []byte) error {
 
 type idler struct{ runtime.Runtime }
 
-func (idler) Start(context.Context, string) error { return nil }
+func (idler) Start(ctx context.Context, _ string) error {
+	select {
+	case <-time.After(time.Minute):
+	case <-ctx.Done():
+	}
+	return nil
+}
 
 func fidget(ctx context.Context, _ *world, rt runtime.Runtime) {
 	go func() {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +102,19 @@ func (t *truth) unlike(key pod.Key, made time.Time, same func(*pod.Pod) bool) bo
 		}
 	}
 	return false
+}
+
+// versions counts the versions of a key that were said since a container was made.
+func (t *truth) versions(key pod.Key, made time.Time) int {
+	found := map[string]bool{}
+	for _, said := range t.said[key] {
+		for i, s := range said {
+			if s.pod != nil && (i+1 == len(said) || said[i+1].since.After(made)) {
+				found[fmt.Sprint(s.pod.Hash, s.pod.Containers)] = true
+			}
+		}
+	}
+	return len(found)
 }
 
 // now returns the versions of a key that are said now; sure is false where an
