@@ -60,6 +60,8 @@ type Runtime struct {
 	cfg      Config
 	settings settings
 	log      *slog.Logger
+	// pullStall is how long a pull may say nothing.
+	pullStall time.Duration
 
 	// current is nil until the engine answers, and after its event stream broke:
 	// an engine that comes back may be another version.
@@ -126,6 +128,7 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 			},
 		}},
 		log:        log,
+		pullStall:  pullStall,
 		connecting: make(chan struct{}, 1),
 		loading:    make(chan struct{}, 1),
 	}, nil

@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"time"
+
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/podkeeper/podkeeper/runtime"
@@ -8,10 +10,12 @@ import (
 
 // Pure parts, for tests.
 var (
-	OOMFloor  = oomFloor
-	Observe   = observe
-	PullStall = pullStall
+	OOMFloor = oomFloor
+	Observe  = observe
 )
+
+// SetPullStall makes silence of a pull end it sooner.
+func (r *Runtime) SetPullStall(d time.Duration) { r.pullStall = d }
 
 // Resolvers returns what a pod is told about DNS, given the text of both files.
 func Resolvers(etc, behind string) (servers, search, options []string, broken bool) {

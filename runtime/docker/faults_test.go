@@ -248,7 +248,11 @@ func TestHungInspect(t *testing.T) {
 	if _, err := r.Inspect(t.Context(), "abc"); err != nil {
 		t.Error(err)
 	}
+	began := time.Now()
 	checkClass(t, <-ended, runtime.ErrUnavailable)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the hung one took %v, with a deadline of 300 ms", took)
+	}
 }
 
 // New needs no engine; each call says so until there is one.

@@ -27,7 +27,7 @@ func (r *Runtime) Pull(ctx context.Context, ref string, progress func(runtime.Pu
 	}
 	e, err := r.engine(ctx)
 	if err == nil {
-		err = pull(ctx, e, ref, progress)
+		err = r.pull(ctx, e, ref, progress)
 	}
 	if err != nil {
 		return fmt.Errorf("pull %s: %w", ref, err)
@@ -35,11 +35,11 @@ func (r *Runtime) Pull(ctx context.Context, ref string, progress func(runtime.Pu
 	return nil
 }
 
-func pull(ctx context.Context, e *engine, ref string, progress func(runtime.PullProgress)) error {
+func (r *Runtime) pull(ctx context.Context, e *engine, ref string, progress func(runtime.PullProgress)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(pullStall, func() {
-		cancel(fmt.Errorf("%w: no progress for %v", runtime.ErrUnavailable, pullStall))
+	stalled := time.AfterFunc(r.pullStall, func() {
+		cancel(fmt.Errorf("%w: no progress for %v", runtime.ErrUnavailable, r.pullStall))
 	})
 	defer stalled.Stop()
 
@@ -50,7 +50,7 @@ func pull(ctx context.Context, e *engine, ref string, progress func(runtime.Pull
 	defer stream.Close()
 	state := pullState{image: ref, layers: map[string]*layer{}}
 	err = readPull(stream, func(message pullMessage) {
-		stalled.Reset(pullStall)
+		stalled.Reset(r.pullStall)
 		if state.apply(message) && progress != nil {
 			progress(state.progress())
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +53,37 @@ func TestPull(t *testing.T) {
 			checkClass(t, err, test.want)
 			if want := (runtime.PullProgress{Image: "app:1", Done: 2, Layers: 2, Bytes: 40, Total: 40}); test.want == nil && last != want {
 				t.Errorf("last progress %+v, want %+v", last, want)
+			}
+		})
+	}
+}
+
+// A pull may take as long as it likes while it reports, and no longer.
+func TestPullThatStalls(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	report := func(w http.ResponseWriter, times int) {
+		for range times {
+			fmt.Fprintln(w, `{"status":"Downloading","id":"aa"}`)
+			http.NewResponseController(w).Flush()
+			<-time.After(stall / 2)
+		}
+	}
+	for scene, test := range map[string]struct {
+		answer answer
+		want   error
+	}{
+		"reports":      {func(w http.ResponseWriter, _ *http.Request) { report(w, 5) }, nil},
+		"stalls":       {func(w http.ResponseWriter, req *http.Request) { report(w, 1); hang(w, req) }, runtime.ErrUnavailable},
+		"never begins": {hang, runtime.ErrUnavailable},
+	} {
+		t.Run(scene, func(t *testing.T) {
+			t.Parallel()
+			r := newScript(t, map[string][]answer{"POST /images/create": {test.answer}}).Runtime(t, docker.Config{})
+			r.SetPullStall(stall)
+			err := r.Pull(t.Context(), "app:1", nil)
+			checkClass(t, err, test.want)
+			if want := "pull app:1: engine unavailable: no progress for 200ms"; err != nil && err.Error() != want {
+				t.Errorf("people are told %q, want %q", err, want)
 			}
 		})
 	}
