@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,8 @@ const (
 	brokenLimit = 10 * time.Second
 	// A folder that has come back may still be being filled.
 	returnQuiet = time.Second
+	// A file that went while another is being written may be moving there.
+	moveQuiet = time.Second
 	// Equal file times mean equal content only this long after the first reading:
 	// some file systems count in steps of two seconds.
 	trustAfter = 2 * time.Second
@@ -34,7 +38,7 @@ const (
 type FileConfig struct {
 	// Path is a folder or a single file, absolute.
 	Path string
-	// Extensions of manifests in a folder, each with its dot; "" is none at all.
+	// Extensions of manifests in a folder, with or without the dot; "" is none at all.
 	// nil: DefaultExtensions.
 	Extensions []string
 	// Period of the looks that need no hint. 0: 20 s.
@@ -71,6 +75,12 @@ func NewFile(cfg FileConfig) (*File, error) {
 	cfg.Path = filepath.Clean(cfg.Path)
 	if cfg.Extensions == nil {
 		cfg.Extensions = DefaultExtensions()
+	}
+	cfg.Extensions = slices.Clone(cfg.Extensions)
+	for i, ext := range cfg.Extensions {
+		if ext != "" && !strings.HasPrefix(ext, ".") {
+			cfg.Extensions[i] = "." + ext
+		}
 	}
 	if cfg.Period == 0 {
 		cfg.Period = 20 * time.Second
@@ -150,9 +160,6 @@ func (h *hinter) set(dirs []Dir) {
 		h.log.Info("files are watched again")
 	}
 }
-
-// complete reports whether hints are to be expected for all changes.
-func (h *hinter) complete() bool { return h.watch != nil && !h.polling }
 
 func (h *hinter) ready() <-chan struct{} {
 	if h.watch == nil {

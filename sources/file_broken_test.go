@@ -154,6 +154,20 @@ func TestBrokenFileAtStart(t *testing.T) {
 		r.pass(time.Second)
 		r.want("o=x:1 (o.yaml)", "present, spoken, new.yaml error, old.yaml error")
 	})
+	t.Run("its record outlives a crash before it is believed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			tree := world(map[string]string{"/m/web.yaml": "web app:1"})
+			r := files(t, tree, nil, nil)
+			r.stop()
+			for range 3 {
+				tree.Write("/m/web.yaml", "bad")
+				r = files(t, tree, r.store, nil)
+				r.want("web=app:1 (web.yaml)", "present, web.yaml stale")
+				r.pass(100 * time.Millisecond)
+				r.stop()
+			}
+		})
+	})
 }
 
 func TestUnreadableFileKeepsItsPods(t *testing.T) {
@@ -178,7 +192,7 @@ func TestLastGoodSurvivesARestart(t *testing.T) {
 			t.Errorf("%d records, want 3", n)
 		}
 		tree.Write("/m/web.yaml", "bad")
-		tree.Remove("/m/gone.yaml")
+		tree.Remove("/m/gone.yaml") // while the agent is away
 		time.Sleep(time.Hour)
 
 		r = files(t, tree, r.store, nil)
@@ -188,6 +202,11 @@ func TestLastGoodSurvivesARestart(t *testing.T) {
 		}
 		if n := len(r.store.Files()); n != 2 {
 			t.Errorf("%d records after a file went, want 2: %v", n, r.store.Files())
+		}
+		tree.Remove("/m/o.yaml")
+		r.pass(soon)
+		if n := len(r.store.Files()); n != 1 {
+			t.Errorf("%d records after another went, want 1: %v", n, r.store.Files())
 		}
 	})
 }
@@ -255,5 +274,40 @@ func TestWriteInPlaceTakesOneQuiet(t *testing.T) {
 		r.pass(time.Second)
 		r.within(55*time.Millisecond, func() { r.tree.Write("/m/web.yaml", "web app:2") })
 		r.want("web=app:2 (web.yaml)", "present, spoken")
+	})
+}
+
+func TestPodThatMovesToAFileBeingWrittenIsNeverMissing(t *testing.T) {
+	for name, torn := range map[string]string{"whole at once": "web app:1", "in two steps": "web ap", "empty at first": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := files(t, world(map[string]string{"/m/web.yaml": "web app:1"}), nil, nil)
+				r.pass(time.Second)
+				r.tree.Write("/m/moved.yaml", torn)
+				time.Sleep(time.Millisecond)
+				r.tree.Remove("/m/web.yaml")
+				time.Sleep(30 * time.Millisecond)
+				r.tree.Write("/m/moved.yaml", "web app:1")
+				r.pass(100 * time.Millisecond)
+				r.want("web=app:1 (moved.yaml)", "present, spoken")
+				r.always(0, "with web", supplies("web"))
+			})
+		})
+	}
+}
+
+func TestRemovalWaitsForNoBrokenFileForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := files(t, world(map[string]string{"/m/web.yaml": "web app:1"}), nil, nil)
+		for i := range 30 {
+			r.tree.Write("/m/log.yaml", strings.Repeat("x", i))
+			if i == 10 {
+				r.tree.Remove("/m/web.yaml")
+			}
+			r.pass(70 * time.Millisecond)
+		}
+		if got := pods(r.last()); got != "" {
+			t.Errorf("supplies %q more than a second after the file went", got)
+		}
 	})
 }

@@ -31,6 +31,7 @@ type folder struct {
 
 	watched watched
 	hinted  bool // this look was brought on by a change of names
+	moved   bool // a hint was about the folder itself
 	races   int  // looks in a row that lost a file between listing and reading
 
 	periodic time.Time        // the next look that needs no hint
@@ -89,6 +90,7 @@ func (l *folder) take(hints []Hint, now time.Time) {
 		}
 		if h.Op&Changed != 0 {
 			l.burst = l.burst.extended(now)
+			l.moved = l.moved || !child
 		}
 		if h.Op&Written != 0 && child && l.mayBe(path) {
 			l.writing[path] = l.writing[path].extended(now)
@@ -208,7 +210,7 @@ func (l *folder) supply() Supply {
 	s.Source.Skipped = slices.Clone(l.skipped)
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		f := l.files[path]
-		s.Source.Origins = append(s.Source.Origins, status(f.origin, f.docs, f.problems, f.stale || f.missed))
+		s.Source.Origins = append(s.Source.Origins, status(f.origin, f.docs, f.problems, f.stale || !f.missed.IsZero()))
 		for _, d := range f.docs {
 			s.Pods = append(s.Pods, d.pod)
 		}

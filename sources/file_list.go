@@ -27,6 +27,7 @@ func (l *folder) list(now time.Time) (changed bool) {
 	for range 5 {
 		entries, err := l.cfg.FS.ReadDir(l.cfg.Path)
 		if err != nil {
+			l.wake(now.Add(namesLimit)) // it was there a moment ago
 			return l.silence(err)
 		}
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -82,7 +83,7 @@ func (l *folder) hear(now time.Time, ls listing) (changed bool) {
 		l.log.Info("manifests can be looked at again")
 	}
 	present := make(map[string]bool, len(ls.paths))
-	settled, raced := ls.complete, false
+	settled, raced, unfinished := ls.complete, false, false
 	for _, path := range ls.paths {
 		switch seen, reason := l.lookAt(path, now, ls.links[path]); seen {
 		case seenSkipped:
@@ -91,7 +92,7 @@ func (l *folder) hear(now time.Time, ls listing) (changed bool) {
 		case seenChanged:
 			changed = true
 		case seenUnfinished:
-			settled = false
+			settled, unfinished = false, true
 		case seenNoMore:
 			settled, raced = false, true
 		}
@@ -100,7 +101,9 @@ func (l *folder) hear(now time.Time, ls listing) (changed bool) {
 	if l.races = l.races + 1; !raced {
 		l.races = 0
 	}
-	changed = l.forget(now, present, ls.complete) || changed
+	if ls.complete {
+		changed = l.forget(now, present, unfinished) || changed
+	}
 	changed = l.skip(ls.skipped) || changed
 
 	l.listed = l.listed || ls.complete
@@ -110,25 +113,34 @@ func (l *folder) hear(now time.Time, ls listing) (changed bool) {
 	return changed
 }
 
-// forget drops the files that are not there any more, once that is certain.
-func (l *folder) forget(now time.Time, present map[string]bool, complete bool) (changed bool) {
+// forget drops the files that are not there any more, once that is certain. A
+// folder that has come back may still be being filled; and while another file
+// is being written, the pods may just be moving there.
+func (l *folder) forget(now time.Time, present map[string]bool, unfinished bool) (changed bool) {
 	var missing []string
 	for path, f := range l.files {
 		if present[path] {
-			changed = changed || f.missed
-			f.missed = false
-		} else if complete {
+			changed = changed || !f.missed.IsZero()
+			f.missed = time.Time{}
+		} else {
 			missing = append(missing, path)
 		}
 	}
 	slices.Sort(missing)
-	believed := l.returned.Add(returnQuiet)
 	for _, path := range missing {
 		f := l.files[path]
-		if !l.returned.IsZero() && now.Before(believed) {
+		if f.missed.IsZero() {
+			f.missed, changed = now, true
+		}
+		believed := f.missed
+		if unfinished {
+			believed = f.missed.Add(moveQuiet)
+		}
+		if back := l.returned.Add(returnQuiet); !l.returned.IsZero() && back.After(believed) {
+			believed = back
+		}
+		if now.Before(believed) {
 			l.wake(believed)
-			changed = changed || !f.missed
-			f.missed = true
 			continue
 		}
 		delete(l.files, path)

@@ -19,9 +19,9 @@ type file struct {
 	docs     []document
 	problems []pod.Problem
 	stale    bool
-	missed   bool // not there, in a folder that may still be being filled
-	read     bool // believed once: its content, not only a record of it, decides
-	recalled bool // its record was asked for
+	missed   time.Time // since when it is not there, and not believed to be gone
+	read     bool      // believed once: its content, not only a record of it, decides
+	recalled bool      // its record was asked for
 
 	observed Stat      // when last looked at
 	looked   time.Time // when that was

@@ -279,6 +279,14 @@ func TestFirstDocumentOfAKeyIsKept(t *testing.T) {
 	})
 }
 
+func TestExtensions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := world(map[string]string{"/m/a": "a x:1", "/m/b.pod": "b x:1", "/m/c.yaml": "c x:1"})
+		r := files(t, tree, nil, func(c *sources.FileConfig) { c.Extensions = []string{"pod", ""} })
+		r.want("a=x:1 (a), b=x:1 (b.pod)", "present, spoken")
+	})
+}
+
 func TestNewFileRefuses(t *testing.T) {
 	good := sources.FileConfig{Path: "/m", Parse: parse, FS: sources.OSFiles{}, Log: discard}
 	if _, err := sources.NewFile(good); err != nil {

@@ -54,7 +54,7 @@ func (l *folder) watch(st Stat, err error) {
 	switch {
 	case !isDir:
 		w.real = ""
-	case w.real == "" || !st.sameFile(w.id) || l.hinted:
+	case w.real == "" || !st.sameFile(w.id) || l.moved:
 		if w.real, err = l.cfg.FS.Resolve(l.cfg.Path); err != nil {
 			w.real = ""
 		}
@@ -75,6 +75,7 @@ func (l *folder) watch(st Stat, err error) {
 			dirs = append(dirs, Dir{Path: dir, Dev: st.Dev, Ino: st.Ino})
 		}
 	}
+	l.moved = false
 	l.hints.set(dirs)
 }
 

@@ -180,9 +180,7 @@ func TestOSWatcherEndsWithItsLastWatch(t *testing.T) {
 		b, err := watcher.Watch()
 		must(t, err)
 		must(t, a.Set([]sources.Dir{{Path: t.TempDir()}}))
-		if err := b.Set([]sources.Dir{{Path: "/none"}}); err == nil {
-			t.Error("a folder that is missing is watched")
-		}
+		must(t, b.Set([]sources.Dir{{Path: "/none"}}))
 		a.Close()
 		b.Close()
 	}

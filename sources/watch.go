@@ -17,7 +17,7 @@ type Watch interface {
 	Take() []Hint
 	// Set replaces the watched folders. It may be called again with the same:
 	// folders whose watch got lost are then watched anew. An error says that
-	// some are not watched.
+	// some cannot be watched; one that is not there is no error.
 	Set(dirs []Dir) error
 	// Close ends it and frees what it holds.
 	Close()

@@ -3,6 +3,7 @@ package sources
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -180,7 +181,9 @@ func (o *OSWatcher) adjust(notify *fsnotify.Watcher, wanted map[string]Dir) erro
 		if _, ok := o.added[path]; ok {
 			continue
 		}
-		if err := notify.Add(path); err != nil {
+		if err := notify.Add(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
 			errs = append(errs, fmt.Errorf("watch %s: %w", path, err))
 			continue
 		}
