@@ -152,7 +152,7 @@ func names(list []fake.View) string {
 
 // matches returns what differs between a version of a pod and what is there.
 func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake.View) string {
-	if len(have) == 0 && portTaken(want, all) {
+	if portTaken(want, all) && !slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running }) {
 		return ""
 	}
 	var sandboxes []fake.View
