@@ -35,7 +35,7 @@ func TestDocuments(t *testing.T) {
 		"carriage returns":                      {"a: 1\r\n---\r\nb: 2\r\n", []string{`1: {"a":1}`, `3: {"b":2}`}},
 		"a byte order mark":                     {"\ufeffa: 1\n", []string{`1: {"a":1}`}},
 		"UTF-16 is named":                       {"\xff\xfea\x00", []string{`1: [1:1 is UTF-16; save it as UTF-8]`}},
-		"comments before, between and after":    {"# x\n\n---\n# y\na: 1\n---\n# nothing\n---\nb: 2\n# z\n", []string{`5: {"a":1}`, `8:`, `9: {"b":2}`}},
+		"comments before, between and after":    {"# x\n\n---\n# y\na: 1\n---\n# nothing\n---\nb: 2\n# z\n", []string{`5: {"a":1}`, `9: {"b":2}`}},
 		"only comments (C040)":                  {"# nothing\n# here\n", nil},
 		"zero bytes are an error (C040)":        {"", []string{`1: [1:1 is empty]`}},
 		"blanks alone are an error":             {" \n\n", []string{`1: [1:1 is empty]`}},
@@ -86,9 +86,31 @@ func TestSizeLimit(t *testing.T) {
 	if got := show(decode.Documents([]byte(nearly))); !cmp.Equal(got, []string{`1: {"a":1}`}) {
 		t.Errorf("9 MiB: got %v", got)
 	}
+	if got := show(decode.Documents([]byte("a: 1\n" + strings.Repeat("# x\n", 2<<20)))); !cmp.Equal(got, []string{`1: {"a":1}`}) {
+		t.Errorf("8 MiB of short comments: got %v", got)
+	}
 	big := pod + strings.Repeat("x", 10<<20)
 	if got := show(decode.Documents([]byte(big))); !cmp.Equal(got, []string{`1: [1:1 is larger than the limit of 10 MiB]`}) {
 		t.Errorf("over 10 MiB: got %v", got)
+	}
+}
+
+// TestLimits holds that no text of 10 MiB costs much more than its size.
+func TestLimits(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: [" + strings.Repeat("0,", 1_000_001) + "]": `1: [1:1 holds more than the limit of 1000000 values]`,
+		strings.Repeat("---\na\n", 10_001):             `20001: [20001:1 holds more than the limit of 10000 documents]`,
+		"a: " + strings.Repeat("[", 20_000):            `1: [1:1 is not valid YAML: exceeded max depth of 10000]`,
+		strings.Repeat("[", 20_000):                    `1: [1:10001 is not valid JSON: invalid character '[' exceeded max depth]`,
+	} {
+		if diff := cmp.Diff([]string{want}, show(decode.Documents([]byte(text)))); diff != "" {
+			t.Errorf("%.10q…: -want +got:\n%s", text, diff)
+		}
+	}
+	// One long line must not be counted again for each of its values.
+	docs := decode.Documents([]byte(`{"é":[` + strings.Repeat("0,", 500_000) + "1]}"))
+	if got, want := docs[0].Root.Find("é[500000]"), (decode.Position{Line: 1, Column: 1_000_007}); got != want {
+		t.Errorf("the last of many values is at %v, want %v", got, want)
 	}
 }
 

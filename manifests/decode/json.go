@@ -33,10 +33,12 @@ func (s segment) readJSON() Document {
 
 // jsonParser builds the tree of a text that is known to be valid JSON.
 type jsonParser struct {
-	text      []byte
-	at        int
-	line      int
-	lineStart int // offset
+	text []byte
+	at   int
+	line int
+	// Up to the offset counted, this many characters stand on the line. It keeps
+	// a file of one long line from being counted again for each value.
+	counted, column int
 }
 
 // space skips blanks and the given punctuation.
@@ -48,17 +50,21 @@ func (p *jsonParser) space(punctuation byte) {
 			if p.at+1 < len(p.text) && p.text[p.at+1] == '\n' {
 				continue
 			}
-			p.line, p.lineStart = p.line+1, p.at+1
+			p.newLine()
 		case '\n':
-			p.line, p.lineStart = p.line+1, p.at+1
+			p.newLine()
 		default:
 			return
 		}
 	}
 }
 
+func (p *jsonParser) newLine() { p.line, p.counted, p.column = p.line+1, p.at+1, 0 }
+
 func (p *jsonParser) position() Position {
-	return Position{p.line, utf8.RuneCount(p.text[p.lineStart:p.at]) + 1}
+	p.column += utf8.RuneCount(p.text[p.counted:p.at])
+	p.counted = p.at
+	return Position{p.line, p.column + 1}
 }
 
 func (p *jsonParser) value() *Node {

@@ -10,6 +10,9 @@ import (
 // a document may expand to.
 const MaxBytes = 10 << 20
 
+// maxDocuments bounds the documents of a file: each costs more than its text.
+const maxDocuments = 10_000
+
 // Document is one document of a file.
 type Document struct {
 	// Root is nil where the document holds nothing, or could not be read at all.
@@ -27,16 +30,21 @@ type SyntaxError struct {
 	Message string
 }
 
-// Documents reads a whole file: any number of YAML documents, or JSON. Comments,
-// empty documents and nulls give a Document without Root and Errors. An error
-// that concerns the whole file is that of the only Document returned.
+// Documents reads a whole file: any number of YAML documents, or JSON. Comments
+// and empty documents give none, a null gives a Document without Root and Errors.
+// An error that concerns the whole file is that of the only Document returned.
 func Documents(data []byte) []Document {
 	if err := whole(data); err != nil {
 		return []Document{{Line: err.Line, Errors: []SyntaxError{*err}}}
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var docs []Document
-	for _, s := range split(data) {
+	segments := split(data)
+	if len(segments) > maxDocuments {
+		at := Position{segments[maxDocuments].line + 1, 1}
+		return []Document{{Line: at.Line, Errors: []SyntaxError{{at, fmt.Sprintf("holds more than the limit of %d documents", maxDocuments)}}}}
+	}
+	for _, s := range segments {
 		docs = append(docs, s.read()...)
 	}
 	return docs
@@ -61,8 +69,34 @@ func whole(data []byte) *SyntaxError {
 		return fail("is an HTML or XML page, not a manifest")
 	case bytes.IndexByte(data, 0) >= 0:
 		return fail("is not text: it holds zero bytes")
+	case separators(data) > maxSeparators:
+		return fail("holds more than the limit of %d values", maxSeparators)
 	}
 	return nil
+}
+
+// maxSeparators bounds the values of a file. Ten MiB of [0,0,0,… would take
+// gigabytes as a tree.
+const maxSeparators = 1_000_000
+
+// separators returns how many values a text can hold at most, but for some that
+// nest.
+func separators(data []byte) int {
+	commas := bytes.Count(data, []byte(","))
+	breaks := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
+	if commas+breaks <= maxSeparators {
+		return commas + breaks
+	}
+	// So many lines may be comments.
+	n := 0
+	for at := 0; at < len(data); {
+		end := at + lineEnd(data[at:])
+		if line := data[at:end]; !void(line) {
+			n += 1 + bytes.Count(line, []byte(","))
+		}
+		at = end
+	}
+	return n
 }
 
 // segment is the text of one document, with the lines before it in the file.
@@ -79,34 +113,34 @@ func split(data []byte) []segment {
 		out         []segment
 		start, line int
 		begun       = 0     // line on which the segment begins
-		content     = false // it holds more than comments and directives
+		marked      = false // it has its marker
+		content     = false // it holds more than a marker and comments
 	)
 	cut := func(end, next int) {
-		out = append(out, segment{data[start:end], begun})
-		start, begun, content = end, next, false
+		if content {
+			out = append(out, segment{data[start:end], begun})
+		}
+		start, begun, marked, content = end, next, false, false
 	}
 	for at := 0; at < len(data); {
 		end := at + lineEnd(data[at:])
 		text := data[at:end]
 		switch {
 		case marker(text, "---"):
-			if content {
+			if marked || content && !directives(data[start:at]) {
 				cut(at, line)
 			}
-			content = true
+			marked = true
+			content = content || !void(text[len("---"):])
 		case marker(text, "..."):
 			cut(end, line+1)
 		default:
-			if t := bytes.TrimLeft(text, " \t\r\n\ufeff"); len(t) > 0 && t[0] != '#' && text[0] != '%' {
-				content = true
-			}
+			content = content || !void(text)
 		}
 		at = end
 		line++
 	}
-	if start < len(data) {
-		out = append(out, segment{data[start:], begun})
-	}
+	cut(len(data), line)
 	return out
 }
 
@@ -116,6 +150,25 @@ func marker(line []byte, m string) bool {
 		return false
 	}
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || lineBreak(rest) > 0
+}
+
+// void reports whether a line holds a comment at most.
+func void(line []byte) bool {
+	t := bytes.TrimLeft(line, " \t\r\n\u0085\u2028\u2029\ufeff")
+	return len(t) == 0 || t[0] == '#'
+}
+
+// directives reports whether a text holds directives and comments only: they
+// belong to the document that follows.
+func directives(text []byte) bool {
+	for at := 0; at < len(text); {
+		end := at + lineEnd(text[at:])
+		if !void(text[at:end]) && text[at] != '%' {
+			return false
+		}
+		at = end
+	}
+	return true
 }
 
 // lineBreak returns the length of the line break that b begins with. YAML knows

@@ -24,7 +24,7 @@ type Finding struct {
 // default, that are refused or have no effect. One that asks for nothing (an
 // empty securityContext, hostUsers: true) is not among them.
 func Check(p *v1.Pod) []Finding {
-	c := checker{}
+	c := checker{seen: map[Finding]bool{}}
 	c.walk(reflect.ValueOf(p).Elem(), []place{{}})
 	c.notes(p)
 	return c.findings
@@ -33,7 +33,10 @@ func Check(p *v1.Pod) []Finding {
 // place is one step on the way to a value.
 type place struct{ path, pattern string }
 
-type checker struct{ findings []Finding }
+type checker struct {
+	findings []Finding
+	seen     map[Finding]bool
+}
 
 // walk visits what is set; way has the places from the root to the value.
 func (c *checker) walk(v reflect.Value, way []place) {
@@ -103,7 +106,8 @@ func (c *checker) found(v reflect.Value, way []place) {
 	if verdict == Accepted {
 		f.Reason = "has no effect here: " + rule.Reason
 	}
-	if !slices.Contains(c.findings, f) {
+	if !c.seen[f] {
+		c.seen[f] = true
 		c.findings = append(c.findings, f)
 	}
 }
