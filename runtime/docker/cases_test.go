@@ -23,8 +23,9 @@ import (
 // C026.
 func TestImageEnvironment(t *testing.T) {
 	t.Parallel()
-	p, name := newPods(t, docker.Config{}), imageName()
-	buildImage(t, p.raw.Client, name, `ENV OPTS="-Xa:name=cache,dir=/x y" BASE=img KEEP=1`)
+	name := imageName()
+	buildImage(t, raw(t), name, `ENV OPTS="-Xa:name=cache,dir=/x y" BASE=img KEEP=1`)
+	p := newPods(t, docker.Config{})
 	spec := p.spec(p.sandbox(t, nil), "app", name, "env")
 	spec.Env = []string{"BASE=pod=1=2", "MULTI=l1\nl2", "BASE2=$(KEEP)", "DUP=2", "EMPTY="}
 	got := p.output(t, spec)
@@ -41,8 +42,9 @@ func TestImageEnvironment(t *testing.T) {
 // C027.
 func TestCommandAndArgs(t *testing.T) {
 	t.Parallel()
-	p, name := newPods(t, docker.Config{}), imageName()
-	buildImage(t, p.raw.Client, name, `ENTRYPOINT ["/bin/echo","ep"]`, `CMD ["c1","c2"]`)
+	name := imageName()
+	buildImage(t, raw(t), name, `ENTRYPOINT ["/bin/echo","ep"]`, `CMD ["c1","c2"]`)
+	p := newPods(t, docker.Config{})
 	sandbox := p.sandbox(t, nil)
 	for container, test := range map[string]struct {
 		command, args []string
@@ -108,8 +110,9 @@ func TestSmallestLimits(t *testing.T) {
 // C138: of an image's own settings only those of a process count.
 func TestImageSettings(t *testing.T) {
 	t.Parallel()
-	p, name := newPods(t, docker.Config{}), imageName()
-	commitImage(t, p.raw.Client, name, container.Config{Image: busybox, StopSignal: "SIGUSR1"}, `HEALTHCHECK --interval=1s CMD touch /hc && false`, `EXPOSE 7777`, `VOLUME /vol`, `WORKDIR /w`)
+	name := imageName()
+	commitImage(t, raw(t), name, container.Config{Image: busybox, StopSignal: "SIGUSR1"}, `HEALTHCHECK --interval=1s CMD touch /hc && false`, `EXPOSE 7777`, `VOLUME /vol`, `WORKDIR /w`)
+	p := newPods(t, docker.Config{})
 	script := "trap 'echo usr1; exit 0' USR1; trap 'echo term; exit 0' TERM; pwd > /proc/1/fd/1; touch /ready/it; while :; do sleep 0.1; done"
 	spec := p.spec(p.sandbox(t, nil), "app", name, "sh", "-c", script)
 	ready := t.TempDir()

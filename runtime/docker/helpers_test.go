@@ -120,7 +120,8 @@ func (p pods) logs(t *testing.T, id string) string {
 	return out.String()
 }
 
-// buildImage makes an image from busybox without a build: by commit.
+// buildImage makes an image from busybox without a build: by commit. It is
+// called before newPods, so that the containers go before it does.
 func buildImage(t *testing.T, cli *client.Client, name string, changes ...string) {
 	t.Helper()
 	commitImage(t, cli, name, container.Config{Image: busybox}, changes...)
