@@ -126,16 +126,14 @@ func sum(spec *v1.PodSpec, of func(*v1.ResourceRequirements) v1.ResourceList) v1
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		own := of(&c.Resources)
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			add(total, own)
-			add(sidecars, own)
-			raise(peak, sidecars)
-			continue
-		}
 		step := v1.ResourceList{}
 		add(step, own)
 		add(step, sidecars)
 		raise(peak, step)
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			add(total, own)
+			add(sidecars, own)
+		}
 	}
 	raise(total, peak)
 	return total
