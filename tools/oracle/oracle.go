@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,16 +22,15 @@ import (
 // Judgement is what one side says of a pod.
 type Judgement struct {
 	Errors field.ErrorList
-	// Defaulted is the pod with its defaults and without status, as JSON.
-	Defaulted string
+	// Defaulted is the pod with its defaults, and without its status and kind.
+	Defaulted *v1.Pod
 }
 
 // Ours judges p with this project's code. p is not changed.
-func Ours(p *v1.Pod) (Judgement, error) {
+func Ours(p *v1.Pod) Judgement {
 	p = p.DeepCopy()
 	defaults.Pod(p)
-	object, err := withoutStatus(p)
-	return Judgement{Errors: validate.Pod(p), Defaulted: object}, err
+	return Judgement{Errors: validate.Pod(p), Defaulted: bare(p)}
 }
 
 // Theirs judges p as the API server does a pod that is created, with privileged
@@ -51,40 +51,55 @@ func Theirs(p *v1.Pod) (Judgement, error) {
 	if err := corev1.Convert_core_Pod_To_v1_Pod(&internal, &back, nil); err != nil {
 		return Judgement{}, fmt.Errorf("convert from the internal version: %w", err)
 	}
-	object, err := withoutStatus(&back)
-	return Judgement{Errors: errs, Defaulted: object}, err
+	return Judgement{Errors: errs, Defaulted: bare(&back)}, nil
 }
 
-func withoutStatus(p *v1.Pod) (string, error) {
-	bare := *p
-	bare.TypeMeta = metav1.TypeMeta{} // not in the internal version
-	bare.Status = v1.PodStatus{}
-	text, err := json.MarshalIndent(&bare, "", " ")
-	if err != nil {
-		return "", fmt.Errorf("encode the defaulted pod: %w", err)
-	}
-	return string(text), nil
+// bare takes off what is not compared. The internal version has no kind.
+func bare(p *v1.Pod) *v1.Pod {
+	p.TypeMeta, p.Status = metav1.TypeMeta{}, v1.PodStatus{}
+	return p
 }
 
-// Compare returns how the judgements of p differ beyond what is meant, or "".
-func Compare(p *v1.Pod) (string, error) {
-	ours, err := Ours(p)
-	if err != nil {
-		return "", err
-	}
+// Comparison is what came out for one pod.
+type Comparison struct {
+	// Diff is how the judgements differ beyond what is meant, or "".
+	Diff string
+	// Theirs are upstream's errors.
+	Theirs field.ErrorList
+}
+
+// Compare lets both sides judge p.
+func Compare(p *v1.Pod) (Comparison, error) {
+	ours := Ours(p)
 	theirs, err := Theirs(p)
 	if err != nil {
-		return "", err
+		return Comparison{}, err
 	}
-	if ours.Defaulted != theirs.Defaulted {
-		return "defaulted object (-theirs +ours):\n" + cmp.Diff(theirs.Defaulted, ours.Defaulted), nil
+	result := Comparison{Theirs: theirs.Errors}
+	same, err := sameJSON(theirs.Defaulted, ours.Defaulted)
+	if err != nil {
+		return Comparison{}, err
 	}
 	want := applied(noIndex, applied(misspelt, without(quotedPort, theirs.Errors)))
 	got := applied(noIndex, without(strictEnvName, ours.Errors))
-	if diff := cmp.Diff(kinds(want), kinds(got)); diff != "" {
-		return "errors (-theirs +ours):\n" + diff + detail("theirs", theirs.Errors) + detail("ours", ours.Errors), nil
+	if !same {
+		result.Diff = "defaulted object (-theirs +ours):\n" + cmp.Diff(theirs.Defaulted, ours.Defaulted)
+	} else if diff := cmp.Diff(kinds(want), kinds(got)); diff != "" {
+		result.Diff = "errors (-theirs +ours):\n" + diff + detail("theirs", theirs.Errors) + detail("ours", ours.Errors)
 	}
-	return "", nil
+	return result, nil
+}
+
+func sameJSON(a, b *v1.Pod) (bool, error) {
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false, fmt.Errorf("encode a defaulted pod: %w", err)
+	}
+	second, err := json.Marshal(b)
+	if err != nil {
+		return false, fmt.Errorf("encode a defaulted pod: %w", err)
+	}
+	return bytes.Equal(first, second), nil
 }
 
 // kinds are the errors without their words, sorted.
