@@ -45,6 +45,8 @@ func TestDocuments(t *testing.T) {
 		"JSON after a marker":                   {"{\"a\": 1}\n---\n{\"b\": 2}\n", []string{`1: {"a":1}`, `3: {"b":2}`}},
 		"an HTML page (C021)":                   {"<!DOCTYPE html><html>502</html>\n", []string{`1: [1:1 is an HTML or XML page, not a manifest]`}},
 		"zero bytes inside (C021)":              {"a: 1\x00\x00", []string{`1: [1:1 is not text: it holds zero bytes]`}},
+		"junk that begins like a comment":       {"#\xf7", []string{`1: [1:2 is not text: byte 0xf7 is not UTF-8]`}},
+		"a comment of other letters":            {"# é\n", nil},
 		"junk (C021)":                           {"a: 1\nb: \xf0\x90\n", []string{`1: [2:4 is not text: byte 0xf0 is not UTF-8]`}},
 		"a broken document between good ones":   {"a: 1\n---\nb: [\n---\nc: 3\n", []string{`1: {"a":1}`, "2: [3:1 is not valid YAML: did not find expected node content]", `5: {"c":3}`}},
 		"a template (C017)":                     {"name: t\nimage: {{ image }}\n", []string{`1: {"image":{},"name":"t"} [2:9 a mapping or list cannot be a key; is this a template ({{ … }}) that was never rendered?]`}},

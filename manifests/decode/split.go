@@ -117,7 +117,7 @@ func split(data []byte) []segment {
 		content     = false // it holds more than a marker and comments
 	)
 	cut := func(end, next int) {
-		if content {
+		if content || !plain(data[start:end]) {
 			out = append(out, segment{data[start:end], begun})
 		}
 		start, begun, marked, content = end, next, false, false
@@ -152,9 +152,20 @@ func marker(line []byte, m string) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || lineBreak(rest) > 0
 }
 
-// void reports whether a line holds a comment at most.
+// plain reports whether a text is of printable ASCII. What is not may be no text at
+// all, even where it looks like a comment.
+func plain(text []byte) bool {
+	for _, c := range text {
+		if c >= 0x7f || c < 0x20 && c != '\n' && c != '\r' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// void reports whether a line holds a comment at most. A tab may be an error.
 func void(line []byte) bool {
-	t := bytes.TrimLeft(line, " \t\r\n\u0085\u2028\u2029\ufeff")
+	t := bytes.TrimLeft(line, " \r\n\u0085\u2028\u2029\ufeff")
 	return len(t) == 0 || t[0] == '#'
 }
 
