@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/rootdir"
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/server"
 	"github.com/podkeeper/podkeeper/sources"
 )
@@ -67,15 +69,21 @@ func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, erro
 		state, err = p.state(ctx, max(state.Revision, 1))
 	}
 	cancel()
+	for i := range state.Pods {
+		// Links are looked at by each agent anew: that is no news.
+		state.Pods[i].Steps = slices.DeleteFunc(state.Pods[i].Steps, isVerb(reconcile.LinkLog))
+	}
 	return state, errors.Join(err, ignoreCancel(group.Wait()))
 }
 
-// known reports whether every container of every pod was looked at.
+// known reports whether every container and every image of every pod was looked
+// at.
 func known(s server.State) bool {
-	for _, p := range s.Pods {
-		if p.Busy {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Pods, func(p server.Pod) bool {
+		return p.Busy || slices.ContainsFunc(p.Steps, isVerb(reconcile.CheckImage))
+	})
+}
+
+func isVerb(verb reconcile.Verb) func(server.Step) bool {
+	return func(s server.Step) bool { return s.Verb == string(verb) }
 }

@@ -41,10 +41,13 @@ func (s *state) image(ref string) *image {
 
 // fetchImages starts the look-ups and pulls that a plan asks for.
 func (s *state) fetchImages(e *entry) {
-	if !s.online || s.cfg.LookOnly {
+	if !s.online {
 		return
 	}
 	for _, step := range e.plan.Images {
+		if s.cfg.LookOnly && step.Verb != CheckImage {
+			continue
+		}
 		i := s.image(step.Image)
 		i.users[e.key] = true
 		if step.Reason == PolicyAlways && (i.op.Verb == "" || i.op.Reason == PolicyAlways) {
