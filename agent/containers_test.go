@@ -97,8 +97,14 @@ func (w *world) image(changes ...string) string {
 
 func (w *world) imageAs(name string, changes ...string) {
 	w.t.Helper()
+	w.imageFrom(container.Config{Image: "busybox:stable"}, name, changes...)
+}
+
+// imageFrom makes one from a container with that configuration.
+func (w *world) imageFrom(config container.Config, name string, changes ...string) {
+	w.t.Helper()
 	ctx := context.Background()
-	base, err := w.engine.ContainerCreate(ctx, &container.Config{Image: "busybox:stable"}, nil, nil, nil, "")
+	base, err := w.engine.ContainerCreate(ctx, &config, nil, nil, nil, "")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -106,11 +112,7 @@ func (w *world) imageAs(name string, changes ...string) {
 	if _, err := w.engine.ContainerCommit(ctx, base.ID, container.CommitOptions{Reference: name, Changes: changes}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
-		if _, err := w.engine.ImageRemove(ctx, name, image.RemoveOptions{Force: true}); err != nil {
-			w.t.Errorf("remove image %s: %v", name, err)
-		}
-	})
+	w.t.Cleanup(func() { w.removeImage(name) })
 }
 
 // same checks that containers which ran before run still.
@@ -121,6 +123,13 @@ func (w *world) same(before map[string]string, names ...string) {
 		if before[name] == "" || after[name] != before[name] {
 			w.t.Errorf("%s was %.12q and is %.12q: it was restarted", name, before[name], after[name])
 		}
+	}
+}
+
+func (w *world) removeImage(name string) {
+	w.t.Helper()
+	if _, err := w.engine.ImageRemove(context.Background(), name, image.RemoveOptions{Force: true}); err != nil {
+		w.t.Errorf("remove image %s: %v", name, err)
 	}
 }
 

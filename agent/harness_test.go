@@ -208,9 +208,14 @@ func (w *world) await(what string, cond ...condition) server.State {
 // poll waits for what no event tells of: what processes in containers do.
 func (w *world) poll(what string, done func() bool) {
 	w.t.Helper()
+	poll(w.t, what, done)
+}
+
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); !done(); pause() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waiting until %s: it did not come", what)
+			t.Fatalf("waiting until %s: it did not come", what)
 		}
 	}
 }

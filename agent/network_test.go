@@ -1,0 +1,106 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	v1 "k8s.io/api/core/v1"
+)
+
+// C082: the pod that runs keeps its port, whatever the order of files.
+func TestTwoPodsWithOneHostPort(t *testing.T) {
+	w := newWorld(t)
+	port := freePort(t)
+	text := func(name string) string {
+		return manifest("{name: "+name+"}", sleeping("a", "ports: [{containerPort: 80, hostPort: "+port+"}]"))
+	}
+	w.start()
+	w.write("p-old.yaml", text("p-old"))
+	w.await("p-old runs", running("p-old"))
+	before := w.ids()
+	w.write("a-new.yaml", text("a-new"))
+	check := func() {
+		t.Helper()
+		s := w.await("a-new waits", blocked("a-new", "NodePorts"), running("p-old"))
+		p := find(s, "a-new")
+		if message := p.Blocked.Message; !strings.Contains(message, port) || !strings.Contains(message, "p-old") || p.Pod.Status.Phase != v1.PodPending {
+			t.Errorf("it is %s: %s; want Pending, and a message that names port and holder", p.Pod.Status.Phase, message)
+		}
+		w.same(before, "p-old-node/POD/0", "p-old-node/a/0")
+		if _, ok := w.containers()["a-new-node/POD/0"]; ok {
+			t.Error("a-new has a sandbox")
+		}
+	}
+	check()
+	w.restart()
+	check()
+	w.remove("p-old.yaml")
+	w.await("a-new runs", running("a-new"), gone("p-old"))
+}
+
+// C089: whatever happens to a sandbox, the pod ends up whole in one.
+func TestSandboxThatIsTamperedWith(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	ports := make(map[string]string)
+	for _, name := range []string{"killed", "removed", "restarted"} {
+		ports[name] = freePort(t)
+		w.write(name+".yaml", manifest("{name: "+name+"}",
+			shell("web", "trap 'exit 0' TERM; (while :; do nc -l -p 80 -e echo hello; done) & wait", "ports: [{containerPort: 80, hostPort: "+ports[name]+"}]"),
+			sleeping("side")))
+	}
+	w.start()
+	w.await("they run", running("killed"), running("removed"), running("restarted"))
+	before := w.ids()
+	w.kill(before["killed-node/POD/0"])
+	if err := w.engine.ContainerRemove(ctx, before["removed-node/POD/0"], container.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.engine.ContainerRestart(ctx, before["restarted-node/POD/0"], container.StopOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, port := range ports {
+		w.await(name+" is whole", runs(name, "web", 1), runs(name, "side", 1))
+		w.poll(name+" answers", func() bool { return answer(port) == "hello" })
+		w.whole(name)
+	}
+
+	before = w.ids()
+	w.stopContainer(before["killed-node/side/1"])
+	w.await("one container alone is replaced", runs("killed", "side", 2), running("killed"))
+	for key := range before {
+		if key != "killed-node/side/1" {
+			w.same(before, key)
+		}
+	}
+	w.whole("killed")
+}
+
+// whole checks that all of a pod that runs shares the network of one sandbox.
+func (w *world) whole(name string) {
+	w.t.Helper()
+	namespaces := make(map[string][]string)
+	for key, id := range w.ids() {
+		if strings.HasPrefix(key, name+"-node/") {
+			ns, err := os.Readlink("/proc/" + strconv.Itoa(w.inspect(id).State.Pid) + "/ns/net")
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			namespaces[ns] = append(namespaces[ns], key)
+		}
+	}
+	for ns, keys := range namespaces {
+		if len(namespaces) != 1 || len(keys) != 3 {
+			w.t.Errorf("%s: %v run in %s, want one sandbox and two containers in one", name, keys, ns)
+		}
+	}
+	for key, c := range w.containers() {
+		if strings.HasPrefix(key, name+"-node/POD/") && c.State != "running" {
+			w.t.Errorf("%s is left, %s", key, c.State)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/node/podlog"
+)
+
+// asAgent names the variable that makes this program an agent instead of a test.
+const asAgent = "PODKEEPER_TEST_AGENT"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(asAgent); text != "" {
+		os.Exit(beAgent(text))
+	}
+	os.Exit(m.Run())
+}
+
+// processConfig is what an agent in a process of its own is told.
+type processConfig struct {
+	RootDir, Socket, NodeName string
+	Manifests                 []string
+	FileCheck                 time.Duration
+	Logs                      podlog.Config
+	DockerHost                string
+}
+
+func beAgent(text string) int {
+	var c processConfig
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		log.Error("configuration", "err", err)
+		return 2
+	}
+	cfg := agent.Config{RootDir: c.RootDir, Socket: c.Socket, NodeName: c.NodeName, Manifests: c.Manifests, FileCheck: c.FileCheck, Logs: c.Logs}
+	cfg.Docker.Host = c.DockerHost
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	if err := agent.Run(ctx, cfg, log); err != nil {
+		log.Error("agent", "err", err)
+		return 1
+	}
+	return 0
+}
+
+// process is an agent that can be killed.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+}
+
+// startProcess starts an agent in a process of its own.
+func (w *world) startProcess() *process {
+	w.t.Helper()
+	text, err := json.Marshal(processConfig{
+		RootDir: w.cfg.RootDir, Socket: w.cfg.Socket, NodeName: w.cfg.NodeName, Manifests: w.cfg.Manifests,
+		FileCheck: w.cfg.FileCheck, Logs: w.cfg.Logs, DockerHost: w.cfg.Docker.Host,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := &process{t: w.t, cmd: exec.Command(os.Args[0])}
+	p.cmd.Env = append(os.Environ(), asAgent+"="+string(text))
+	p.cmd.Stderr = w.t.Output()
+	// It must not outlive a test that is killed.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(p.kill)
+	return p
+}
+
+// kill gives it no chance to do anything. A second time is nothing.
+func (p *process) kill() {
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	err := p.cmd.Wait()
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
+		p.t.Errorf("the agent ended by itself: %v", err)
+	}
+}
