@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -36,6 +37,11 @@ func podView(v reconcile.View) server.Pod {
 	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Busy: v.Busy, Removing: v.Removing}
 	if b := v.Plan.Blocked; b.Reason != "" {
 		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
+	}
+	for _, c := range v.Containers {
+		if c.State == runtime.Running {
+			p.Drift = append(p.Drift, c.Drift...)
+		}
 	}
 	for _, list := range [][]reconcile.Step{v.Plan.Steps, v.Plan.Images} {
 		for _, s := range list {

@@ -44,6 +44,9 @@ type Container struct {
 	// HostNetwork is set on a sandbox that has none.
 	HostNetwork bool
 	Resources   Resources
+	// Drift names the settings of the agent that it was made with and that differ
+	// now, each with both values. They hold from the next create.
+	Drift []string
 }
 
 // FailedStart reports whether the engine tried to start the container and could not.

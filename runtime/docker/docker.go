@@ -120,7 +120,7 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 	return &Runtime{
 		host: host,
 		cfg:  cfg,
-		settings: settings{rootDir: cfg.RootDir, network: cfg.Network, logs: container.LogConfig{
+		settings: settings{rootDir: cfg.RootDir, network: cfg.Network, pauseImage: cfg.PauseImage, logs: container.LogConfig{
 			Type: "json-file",
 			Config: map[string]string{
 				"max-size": strconv.FormatInt(cfg.LogMaxSize, 10),

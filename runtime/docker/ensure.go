@@ -129,7 +129,7 @@ func (r *Runtime) create(ctx context.Context, e *engine, req request) (string, e
 		if lookup != nil {
 			return "", classify(err)
 		}
-		c, ours := observe(r.cfg.RootDir, holder)
+		c, ours := observe(r.settings, holder)
 		if ours {
 			return r.takeOver(req, holder, c)
 		}

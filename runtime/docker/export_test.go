@@ -8,11 +8,16 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
-// Pure parts, for tests.
-var (
-	OOMFloor = oomFloor
-	Observe  = observe
-)
+// OOMFloor is pure.
+var OOMFloor = oomFloor
+
+// Observe reads an inspect as an agent with these settings does.
+func Observe(rootDir, network, pauseImage, logSize string, in container.InspectResponse) (runtime.Container, bool) {
+	return observe(settings{
+		rootDir: rootDir, network: network, pauseImage: pauseImage,
+		logs: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logSize, "max-file": "5"}},
+	}, in)
+}
 
 // SetPullStall makes silence of a pull end it sooner.
 func (r *Runtime) SetPullStall(d time.Duration) { r.pullStall = d }

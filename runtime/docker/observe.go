@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,11 +13,11 @@ import (
 )
 
 // observe reads an inspect. It is false for a container that is not ours.
-func observe(rootDir string, in container.InspectResponse) (runtime.Container, bool) {
+func observe(s settings, in container.InspectResponse) (runtime.Container, bool) {
 	if in.ContainerJSONBase == nil || in.State == nil || in.Config == nil || in.HostConfig == nil {
 		return runtime.Container{}, false
 	}
-	id, ok := runtime.Owned(rootDir, in.Name, in.Config.Labels)
+	id, ok := runtime.Owned(s.rootDir, in.Name, in.Config.Labels)
 	if !ok {
 		return runtime.Container{}, false
 	}
@@ -35,6 +36,7 @@ func observe(rootDir string, in container.InspectResponse) (runtime.Container, b
 		ImageID:   in.Image,
 		LogPath:   in.LogPath,
 		Resources: observedResources(in.HostConfig.Resources),
+		Drift:     s.drift(id, in),
 	}
 	switch {
 	case c.State == runtime.Running:
@@ -49,6 +51,30 @@ func observe(rootDir string, in container.InspectResponse) (runtime.Container, b
 		}
 	}
 	return c, true
+}
+
+// drift compares what a container was made with to what the next one would be.
+func (s settings) drift(id runtime.Identity, in container.InspectResponse) []string {
+	var list []string
+	differ := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s made with %q, now %q", what, id.Name, was, is))
+		}
+	}
+	logs := func(c container.LogConfig) string {
+		return fmt.Sprintf("%s %s x %s", c.Type, c.Config["max-size"], c.Config["max-file"])
+	}
+	differ("container logs", logs(in.HostConfig.LogConfig), logs(s.logs))
+	if !id.IsSandbox() {
+		return list
+	}
+	if mode := in.HostConfig.NetworkMode; !mode.IsHost() {
+		differ("docker network", mode.NetworkName(), s.network)
+	}
+	if s.pauseImage != "" {
+		differ("pause image", in.Config.Image, s.pauseImage)
+	}
+	return list
 }
 
 // state maps the engine's. A paused container is one that runs: its processes,

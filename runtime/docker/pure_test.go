@@ -149,7 +149,7 @@ func inspected(t *testing.T, id runtime.Identity, change string) container.Inspe
 		"Id": "abc", "Name": "/` + id.ContainerName() + `", "Created": "2026-01-02T03:04:05.6Z", "Image": "sha256:1", "LogPath": "/l",
 		"State": {"Status": "created", "StartedAt": "0001-01-01T00:00:00Z", "FinishedAt": "0001-01-01T00:00:00Z"},
 		"Config": {"Image": "busybox", "Labels": ` + string(labels) + `},
-		"HostConfig": {"NetworkMode": "bridge"}, "NetworkSettings": {}}`, change} {
+		"HostConfig": {"NetworkMode": "bridge", "LogConfig": {"Type": "json-file", "Config": {"max-size": "9", "max-file": "5"}}}, "NetworkSettings": {}}`, change} {
 		if err := json.Unmarshal([]byte(text), &in); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestObserve(t *testing.T) {
 				Image: "busybox", ImageID: "sha256:1", LogPath: "/l",
 			}
 			test.want(&want)
-			got, ok := docker.Observe("/r", inspected(t, id, test.change))
+			got, ok := docker.Observe("/r", "bridge", "", "9", inspected(t, id, test.change))
 			if !ok {
 				t.Fatal("taken for somebody else's")
 			}
@@ -242,17 +242,39 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// A changed setting restarts nothing; what was made with another is named.
+func TestDrift(t *testing.T) {
+	sandbox, app := identity(runtime.SandboxName), identity("app")
+	for name, test := range map[string]struct {
+		id                         runtime.Identity
+		network, pause, size, made string
+		want                       []string
+	}{
+		"none":                            {sandbox, "bridge", "", "9", `{}`, nil},
+		"log limits":                      {app, "bridge", "", "10", `{}`, []string{`container logs: app made with "json-file 9 x 5", now "json-file 10 x 5"`}},
+		"network":                         {sandbox, "pods", "", "9", `{}`, []string{`docker network: POD made with "bridge", now "pods"`}},
+		"the host's network is the pod's": {sandbox, "pods", "", "9", `{"HostConfig": {"NetworkMode": "host"}}`, nil},
+		"an image instead of ours":        {sandbox, "bridge", "pause:1", "9", `{}`, []string{`pause image: POD made with "busybox", now "pause:1"`}},
+		"containers have no network":      {app, "pods", "", "9", `{"HostConfig": {"NetworkMode": "container:abc"}}`, nil},
+	} {
+		got, ok := docker.Observe("/r", test.network, test.pause, test.size, inspected(t, test.id, test.made))
+		if diff := cmp.Diff(test.want, got.Drift); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // Law 6.
 func TestObserveNotOurs(t *testing.T) {
 	for name, change := range map[string]string{
 		"another root dir": `{"Config": {"Labels": {"io.podkeeper.root-dir": "/other"}}}`,
 		"another name":     `{"Name": "/somebody"}`,
 	} {
-		if c, ok := docker.Observe("/r", inspected(t, identity("app"), change)); ok {
+		if c, ok := docker.Observe("/r", "bridge", "", "9", inspected(t, identity("app"), change)); ok {
 			t.Errorf("one with %s is taken for ours: %+v", name, c)
 		}
 	}
-	if _, ok := docker.Observe("/r", container.InspectResponse{}); ok {
+	if _, ok := docker.Observe("/r", "bridge", "", "9", container.InspectResponse{}); ok {
 		t.Error("an empty answer is taken for a container")
 	}
 }

@@ -17,7 +17,9 @@ import (
 // settings are what every request of an agent has in common.
 type settings struct {
 	rootDir, network string
-	logs             container.LogConfig
+	// pauseImage replaces the one that is built in; "" does not.
+	pauseImage string
+	logs       container.LogConfig
 }
 
 // request is the body of a create call, and the name to create.

@@ -58,7 +58,7 @@ func (r *Runtime) inspect(ctx context.Context, e *engine, id string) (runtime.Co
 	if err != nil {
 		return runtime.Container{}, classify(err)
 	}
-	c, ok := observe(r.cfg.RootDir, in)
+	c, ok := observe(r.settings, in)
 	if !ok {
 		return runtime.Container{}, errNotOurs
 	}
