@@ -12,6 +12,8 @@ import (
 // Supply is the whole state of one source: what it has to say of itself, and
 // every pod it supplies, last good ones included. Nobody changes it once sent.
 type Supply struct {
+	// Source.Read is as of the sending: later looks that found all as it was are
+	// not sent.
 	Source pod.Source
 	// Pods has at most one pod of a key from each origin.
 	Pods []*pod.Pod
