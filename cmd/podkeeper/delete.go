@@ -20,7 +20,7 @@ The agent must not run: it would start again what is removed. To remove one pod,
 remove its manifest.`,
 		Example: `  podkeeper delete --all
   podkeeper delete --all --root-dir ./state`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !all {
 				return usage(cmd.CommandPath(), errors.New("give --all: one pod is removed by removing its manifest"))

@@ -28,7 +28,7 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 		Use:     "pod NAME",
 		Aliases: []string{"pods", "po"},
 		Short:   "Tell all about a pod: what it is, why it waits, what is to be done about it",
-		Args:    args(cobra.ExactArgs(1)),
+		Args:    oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, err := c.ask(cmd.Context(), *l)
 			if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/podkeeper/podkeeper/server"
@@ -55,14 +54,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// deadline bounds ctx where limit is not negative. timedOut reports whether it
-// was that which ended it.
-func deadline(ctx context.Context, limit time.Duration) (bounded context.Context, cancel context.CancelFunc, timedOut func() bool) {
-	if limit < 0 {
-		return ctx, func() {}, func() bool { return false }
-	}
-	bounded, cancel = context.WithTimeout(ctx, limit)
-	return bounded, cancel, func() bool { return ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) }
 }

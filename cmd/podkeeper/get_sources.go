@@ -23,7 +23,7 @@ func (c *cli) getSourcesCommand(l *location) *cobra.Command {
 what is wrong with it, and what lies beside the manifests and is not taken.
 
 -o wide also shows the fields that are accepted and have no effect here.`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if g.watch {
 				return c.follow(cmd.Context(), *l, g.show)

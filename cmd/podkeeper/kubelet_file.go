@@ -52,14 +52,10 @@ func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
-	entries, err := kubeletEntries(path, data)
-	if err != nil {
-		return err
-	}
+	entries, errs := kubeletEntries(path, data)
 	given := map[string]bool{}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	fields := kubeletFields()
-	var errs []error
 	var idle, unknown []string
 	for _, e := range entries {
 		field, ok := fields[e.name]
@@ -102,16 +98,14 @@ type kubeletEntry struct {
 }
 
 // kubeletEntries returns the fields of the file, kind and apiVersion checked.
-func kubeletEntries(path string, data []byte) ([]kubeletEntry, error) {
+func kubeletEntries(path string, data []byte) (entries []kubeletEntry, errs []error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, []error{fmt.Errorf("%s: %w", path, err)}
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s: want a %s (%s)", path, kubeletKind, kubeletAPI)
+		return nil, []error{fmt.Errorf("%s: want a %s (%s)", path, kubeletKind, kubeletAPI)}
 	}
-	var entries []kubeletEntry
-	var errs []error
 	header := map[string]string{"apiVersion": "", "kind": ""}
 	seen := map[string]bool{}
 	nodes := doc.Content[0].Content
@@ -130,7 +124,7 @@ func kubeletEntries(path string, data []byte) ([]kubeletEntry, error) {
 	if header["apiVersion"] != kubeletAPI || header["kind"] != kubeletKind {
 		errs = append(errs, fmt.Errorf("%s: it is %q of %q, want %s of %s", path, header["kind"], header["apiVersion"], kubeletKind, kubeletAPI))
 	}
-	return entries, errors.Join(errs...)
+	return entries, errs
 }
 
 func resolveAlias(n *yaml.Node) *yaml.Node {

@@ -26,9 +26,9 @@ the engine itself, with the settings that its flags give, which are those of run
 
 The number before a step is its wave: the steps of one wave go beside each other,
 and what comes in later waves is a forecast.`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state, err := server.NewClient(l.socket).State(cmd.Context(), 0)
+			state, err := c.ask(cmd.Context(), *l)
 			switch {
 			case errors.Is(err, server.ErrNoAgent):
 				c.err.printf("No agent answers on %s: looking at manifests and engine without it.\n", l.socket)
@@ -36,7 +36,7 @@ and what comes in later waves is a forecast.`,
 					return err
 				}
 			case err != nil:
-				return askError(*l, err)
+				return err
 			default:
 				if ignored := given(cmd.Flags()); len(ignored) > 0 {
 					c.err.printf("An agent answers and plans with its own settings; not used: %s.\n", strings.Join(ignored, ", "))

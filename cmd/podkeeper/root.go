@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,14 +63,20 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// args makes a check of arguments one of wrong usage.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usage(cmd.CommandPath(), err)
-		}
-		return nil
+// noArgs is for commands that take none.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd.CommandPath(), fmt.Errorf("unexpected argument %q", args[0]))
 	}
+	return nil
+}
+
+// oneName is for commands about one pod.
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage(cmd.CommandPath(), fmt.Errorf("want the name of one pod, got %d", len(args)))
+	}
+	return nil
 }
 
 // outputFlag adds -o. The first of formats is the default.
@@ -97,9 +105,17 @@ func completeWith(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
+// answerWithin is more than an agent that is well ever needs.
+const answerWithin = 10 * time.Second
+
 // ask returns the agent's state.
 func (c *cli) ask(ctx context.Context, l location) (server.State, error) {
-	state, err := server.NewClient(l.socket).State(ctx, 0)
+	bounded, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	state, err := server.NewClient(l.socket).State(bounded, 0)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return state, &failure{code: exitNoAgent, err: fmt.Errorf("the agent on %s did not answer within %s", l.socket, answerWithin)}
+	}
 	return state, askError(l, err)
 }
 

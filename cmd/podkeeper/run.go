@@ -28,7 +28,7 @@ is 1 where one could not be started.`,
 		Example: `  podkeeper run
   podkeeper run --root-dir ./state --manifests ./manifests
   podkeeper run --manifest-url https://example.org/pods.yaml --manifest-url-header "Authorization: Bearer …"`,
-		Args: args(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logs.check(); err != nil {
 				return usage(cmd.CommandPath(), err)

@@ -108,8 +108,9 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		errs = append(errs, errors.New("--manifest-url-cert and --manifest-url-key: each needs the other"))
 	}
 	if s.nodeIP != "" {
-		_, err := netip.ParseAddr(s.nodeIP)
-		check("node-ip", err)
+		if _, err := netip.ParseAddr(s.nodeIP); err != nil {
+			check("node-ip", fmt.Errorf("%q: want an address", s.nodeIP))
+		}
 	}
 	size, err := parseSize(s.logSize)
 	check("container-log-max-size", err)

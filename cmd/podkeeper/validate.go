@@ -30,7 +30,12 @@ exit code is 1 where there is an error.`,
 		Example: `  podkeeper validate web.yaml
   podkeeper validate --strict /etc/kubernetes/manifests
   helm template chart | podkeeper validate -`,
-		Args: args(cobra.MinimumNArgs(1)),
+		Args: func(cmd *cobra.Command, paths []string) error {
+			if len(paths) == 0 {
+				return usage(cmd.CommandPath(), errors.New("want a file, a folder, or - for standard input"))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if v.options.NodeName == "" {
 				name, err := os.Hostname()

@@ -33,10 +33,10 @@ func (c *cli) versionCommand(l *location) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this program and of the agent that runs",
-		Args:  args(cobra.NoArgs),
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{Client: clientVersion{c.version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}}
-			state, err := server.NewClient(l.socket).State(cmd.Context(), 0)
+			state, err := c.ask(cmd.Context(), *l)
 			switch {
 			case err == nil:
 				v.Agent = &agentVersion{state.Version, state.NodeName, state.RootDir}

@@ -33,7 +33,7 @@ yet is waited for.
 code other than 0 its own; what goes wrong with the waiting itself is exit code 125.`,
 		Example: `  podkeeper wait pod web --for=condition=Ready --timeout=1m
   podkeeper wait pod job --for=exit`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if w.met, err = parseGoal(w.goal); err != nil {
@@ -127,41 +127,39 @@ func exitGoal(p server.Pod) (outcome string, met bool, err error) {
 }
 
 func (w *wait) run(ctx context.Context, l location) error {
-	bounded, cancel, timedOut := deadline(ctx, w.timeout)
-	defer cancel()
-	err := w.wait(bounded, l)
-	var own codeError
-	switch {
-	case err == nil || errors.As(err, &own):
-		return err
-	case timedOut():
-		err = w.ranOut()
-	case ctx.Err() != nil:
+	err := w.wait(ctx, l)
+	var silent codeError
+	if w.goal != "exit" || err == nil || errors.As(err, &silent) || ctx.Err() != nil {
 		return err
 	}
-	if w.goal != "exit" {
-		return err
+	own := &failure{code: exitOwn, err: err}
+	var known *failure
+	if errors.As(err, &known) {
+		own.hint = known.hint
 	}
-	code := &failure{code: exitOwn, err: err}
-	var f *failure
-	if errors.As(err, &f) {
-		code.hint = f.hint
-	}
-	return code
+	return own
 }
 
+// wait looks once however short the time is, then after each change.
 func (w *wait) wait(ctx context.Context, l location) error {
-	if w.timeout == 0 {
-		state, err := w.ask(context.WithoutCancel(ctx), l)
-		if err != nil {
-			return err
-		}
-		if done, err := w.look(state); done || err != nil {
-			return err
-		}
+	state, err := w.ask(ctx, l)
+	if err != nil {
+		return err
+	}
+	if done, err := w.look(state); done || err != nil {
+		return err
+	}
+	bounded := ctx
+	if w.timeout >= 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	err = w.follow(bounded, l, w.look)
+	if ctx.Err() == nil && bounded.Err() != nil {
 		return w.ranOut()
 	}
-	return w.follow(ctx, l, w.look)
+	return err
 }
 
 // look judges one state of the agent.

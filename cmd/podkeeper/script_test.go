@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/server"
+)
+
+// noon is when every script happens.
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// TestMain lets scripts run three programs: podkeeper with a clock that stands and
+// an agent that only tells its configuration, the same as a terminal would see it,
+// and podkeeper as it is.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"podkeeper":      func() { os.Exit(standing(false).main(os.Args[1:])) },
+		"podkeeper-tty":  func() { os.Exit(standing(true).main(os.Args[1:])) },
+		"podkeeper-real": main,
+	})
+}
+
+func standing(terminal bool) *cli {
+	return &cli{
+		in:      os.Stdin,
+		out:     &stream{w: os.Stdout, terminal: terminal, colour: terminal},
+		err:     &stream{w: os.Stderr, terminal: terminal, colour: terminal},
+		now:     func() time.Time { return noon },
+		version: "v0.0.0-test",
+		agent:   agentCalls{run: tellAndEnd, once: tellOnce, look: tellAndLook, deleteAll: tellAndDelete},
+	}
+}
+
+var updateScripts = flag.Bool("update", false, "rewrite the expected output in scripts")
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata", UpdateScripts: *updateScripts, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TZ", "UTC")
+			env.Values[stateKey{}] = &stateServer{env: env}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve-state": func(ts *testscript.TestScript, _ bool, args []string) { serverOf(ts).serve(ts, args) },
+			"await-watch": func(ts *testscript.TestScript, _ bool, _ []string) { <-serverOf(ts).parked },
+			"stop-state":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(serverOf(ts).stop()) },
+		},
+	})
+}
+
+// stateServer is an agent as its clients see it: a state, and a socket.
+//
+//	serve-state FILE   serves the server.State in FILE on the socket s; served
+//	                   already, FILE is the next state
+//	await-watch        waits until a client waits for the next state
+//	stop-state         stops serving
+type stateServer struct {
+	env    *testscript.Env
+	parked chan struct{}
+	stop   func() error
+
+	mu      sync.Mutex
+	state   server.State
+	changed chan struct{} // closed at the next change
+}
+
+type stateKey struct{}
+
+func serverOf(ts *testscript.TestScript) *stateServer { return ts.Value(stateKey{}).(*stateServer) }
+
+func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: serve-state FILE")
+	}
+	var state server.State
+	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	decoder.DisallowUnknownFields()
+	ts.Check(decoder.Decode(&state))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state.Revision = s.state.Revision + 1
+	s.state = state
+	if s.stop != nil {
+		close(s.changed)
+		s.changed = make(chan struct{})
+		return
+	}
+	listener, err := server.Listen(filepath.Join(s.env.WorkDir, "s"))
+	ts.Check(err)
+	s.changed, s.parked = make(chan struct{}), make(chan struct{}, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener, s.get) }()
+	once := sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	s.stop = func() error {
+		err := once()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stop, s.state.Revision = nil, 0 // another agent counts anew
+		return err
+	}
+	s.env.Defer(func() { _ = once() })
+}
+
+func (s *stateServer) get(ctx context.Context, after uint64) (server.State, error) {
+	for {
+		s.mu.Lock()
+		state, changed := s.state, s.changed
+		s.mu.Unlock()
+		if state.Revision > after {
+			return state, nil
+		}
+		s.parked <- struct{}{}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return server.State{}, ctx.Err()
+		}
+	}
+}
+
+// The agent of scripts does what the variable AGENT says.
+
+func tellAndEnd(ctx context.Context, cfg agent.Config, log *slog.Logger) error {
+	tell(cfg)
+	if os.Getenv("AGENT") == "interrupted" {
+		log.Info("the agent runs")
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return agentError()
+}
+
+func tellOnce(_ context.Context, cfg agent.Config, _ *slog.Logger, report func(server.Pod)) error {
+	for _, p := range stateOfFile().Pods {
+		report(p)
+	}
+	return agentError()
+}
+
+func tellAndLook(_ context.Context, cfg agent.Config, _ *slog.Logger) (server.State, error) {
+	tell(cfg)
+	return stateOfFile(), agentError()
+}
+
+func tellAndDelete(_ context.Context, cfg agent.Config, _ *slog.Logger) error {
+	tell(cfg)
+	return agentError()
+}
+
+func agentError() error {
+	switch os.Getenv("AGENT") {
+	case "locked":
+		return fmt.Errorf("open root dir /r: %w, process 7", rootdir.ErrLocked)
+	case "fails":
+		return errors.New("the agent failed")
+	default:
+		return nil
+	}
+}
+
+func stateOfFile() (s server.State) {
+	data, err := os.ReadFile(os.Getenv("STATE"))
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// tell writes what is set of a configuration to standard output.
+func tell(cfg agent.Config) { tellStruct("", reflect.ValueOf(cfg)) }
+
+func tellStruct(prefix string, v reflect.Value) {
+	for i := range v.NumField() {
+		name, field := prefix+v.Type().Field(i).Name, v.Field(i)
+		switch {
+		case field.IsZero():
+		case field.Kind() == reflect.Struct:
+			tellStruct(name+".", field)
+		case field.Kind() == reflect.Func:
+			fmt.Println(name, "is set")
+		default:
+			fmt.Println(name, strings.ReplaceAll(fmt.Sprint(field), os.Getenv("WORK"), "$WORK"))
+		}
+	}
+}
