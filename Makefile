@@ -54,7 +54,7 @@ sim: ## simulate the whole agent with SEEDS seeds (10,000)
 	$(GO) test ./agent/sim -count=1 -timeout 15m -args -seeds $(SEEDS)
 
 soak: setup ## kill the agent 200 times under edits, on the real engine
-	PODKEEPER_SOAK=200 $(GO) test ./agent/... -run 'Kill|Soak' -count=1 -timeout 60m -v
+	$(GO) test ./agent -run '^TestAgentKilledUnderEdits$$' -count=1 -timeout 60m -v -args -soak.kills 200
 
 golden: ## rewrite the golden files; look at the diff before you commit it
 	@packages=$$(grep -rlE --include='*_test.go' 'flag\.Bool\("update"' . | grep -v '^./tools/' | xargs -r -n 1 dirname | sort -u); \
