@@ -30,6 +30,7 @@ const (
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
 	delayLaw     = "law 7: a pod delays only itself"
+	backOff      = "law 7: what keeps ending waits longer each time"
 )
 
 type violation struct{ law, what string }
@@ -41,6 +42,7 @@ type laws struct {
 	truth      *truth
 	live       map[string]*life // everything in the engine, by id
 	upset      map[pod.Key]time.Time
+	makes      map[string][]time.Time // of each container, by definition and sandbox
 	violations []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
@@ -55,7 +57,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}, makes: map[string][]time.Time{}}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -166,8 +168,23 @@ func (l *laws) created(c *life) {
 		}
 		return
 	}
+	l.paced(c)
 	if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return asIn(p, c) }) {
 		l.violate(undesired, "%s: image %s, command %q, env %q", c.Name, c.Spec.Image, c.Spec.Command, c.Spec.Env)
+	}
+}
+
+// mostMakes is how often a container may be made within a minute: at once, at
+// once again, after 10 s and after 20 s; twice more for a clock that jumped while
+// the agent was down.
+const mostMakes = 6
+
+func (l *laws) paced(c *life) {
+	what := fmt.Sprint(c.Key, c.Identity.Name, c.PodHash, c.ContainerHash, c.Sandbox)
+	makes := append(l.makes[what], time.Now())
+	l.makes[what] = makes
+	if n := len(makes); n > mostMakes && makes[n-1].Sub(makes[n-1-mostMakes]) < time.Minute {
+		l.violate(backOff, "%s is the %dth within a minute", c.Name, mostMakes+1)
 	}
 }
 

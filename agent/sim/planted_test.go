@@ -52,6 +52,9 @@ func TestPlantedBugs(t *testing.T) {
 		"a start does nothing": {law: convergence, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return idler{rt}
 		}}},
+		"every container seems to have run for long": {law: backOff, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return flatterer{rt}
+		}}},
 		"limits are set once a minute": {law: stillness, lies: lies{atStart: fidget}},
 		"the agent begins with a stop": {law: restartLaw, lies: lies{atStart: clearOut}},
 	} {
@@ -245,6 +248,17 @@ func (idler) Start(ctx context.Context, _ string) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// flatterer says that what has ended ran for an hour.
+type flatterer struct{ runtime.Runtime }
+
+func (r flatterer) Inspect(ctx context.Context, id string) (runtime.Container, error) {
+	c, err := r.Runtime.Inspect(ctx, id)
+	if c.State == runtime.Exited {
+		c.Started = c.Finished.Add(-time.Hour)
+	}
+	return c, err
 }
 
 func fidget(ctx context.Context, _ *world, rt runtime.Runtime) {
