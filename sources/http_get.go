@@ -179,8 +179,6 @@ func (g *getter) redirect(req *http.Request, via []*http.Request) error {
 	for name := range g.header {
 		req.Header.Del(name)
 	}
-	req.Header.Del("Authorization")
-	req.Header.Del("Cookie")
 	return nil
 }
 

@@ -3,6 +3,7 @@ package sources_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -44,6 +45,9 @@ func (s *serve) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, req.Clone(req.Context()))
 	handler := s.handler
 	s.mu.Unlock()
+	if req.URL.Host == "down.example" {
+		return nil, errors.New("connection refused")
+	}
 	if handler == nil {
 		return nil, fmt.Errorf("connection to %s refused", req.URL) // a careless library
 	}
@@ -159,6 +163,9 @@ func TestHTTPSecretsAreNeverShown(t *testing.T) {
 		"redirect loop": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String()+"&n=1", http.StatusFound)
 		},
+		"redirect to a signed URL that is down": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://down.example/q?sig=s1gnature", http.StatusFound)
+		},
 		"redirect to a place that is none": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://[::1/?token=s3cr3t")
 			w.WriteHeader(302)
@@ -171,7 +178,7 @@ func TestHTTPSecretsAreNeverShown(t *testing.T) {
 				r.mu.Lock()
 				shown := fmt.Sprintf("%+v", r.supplies) + r.log.String()
 				r.mu.Unlock()
-				for _, secret := range []string{"hunter2", "s3cr3t", "t0ps3cret"} {
+				for _, secret := range []string{"s1gnature", "hunter2", "s3cr3t", "t0ps3cret"} {
 					if strings.Contains(shown, secret) {
 						t.Errorf("%s is shown:\n%s", secret, shown)
 					}
@@ -326,6 +333,20 @@ func TestHTTPRetriesQuickly(t *testing.T) {
 		r.want("p=x:1 (p)", "present, spoken")
 		if got := len(s.seen()); got != 3 {
 			t.Errorf("%d requests, want 3", got)
+		}
+	})
+}
+
+func TestHTTPRedirectLoopIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &serve{handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }}
+		r := pages(t, s, nil, nil)
+		r.pass(10 * time.Second)
+		if got := len(s.seen()); got != 10 {
+			t.Errorf("%d requests, want 10", got)
+		}
+		if got := problemOf(r.last()); got != "more than 10 redirects" {
+			t.Errorf("problem %q", got)
 		}
 	})
 }
