@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -130,7 +131,10 @@ func (s State) fold(observed []runtime.Container) State {
 			next.Sandbox = max(next.Sandbox, c.Attempt)
 			continue
 		}
-		next.Containers[c.Name] = next.container(c.Name).fold(c)
+		inSandbox := slices.ContainsFunc(observed, func(o runtime.Container) bool {
+			return o.IsSandbox() && o.State == runtime.Running && o.Ref() == c.Sandbox
+		})
+		next.Containers[c.Name] = next.container(c.Name).fold(c, inSandbox)
 	}
 	return next
 }
@@ -144,7 +148,8 @@ func (s State) container(name string) ContainerState {
 	return ContainerState{Attempt: -1, Ended: -1}
 }
 
-func (s ContainerState) fold(c runtime.Container) ContainerState {
+// fold adds an attempt; inSandbox is whether the sandbox it was made in runs.
+func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState {
 	if c.State == runtime.Created && !c.FailedStart() {
 		return s // made, but not an attempt before it was started
 	}
@@ -163,7 +168,9 @@ func (s ContainerState) fold(c runtime.Container) ContainerState {
 		s.Level = 0
 	}
 	s.Hash = c.ContainerHash
-	s.Level = nextLevel(s.Level, ran)
+	if !c.FailedStart() || inSandbox {
+		s.Level = nextLevel(s.Level, ran) // without its sandbox it could not start
+	}
 	s.Ended = c.Attempt
 	s.Last = terminationOf(c)
 	return s
