@@ -1,25 +1,33 @@
 package validate
 
 import (
+	"cmp"
 	"iter"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Pod returns every rule that p breaks, each with the path of its field. None
-// means that Kubernetes would accept p for creation. The pod has its defaults
-// and its namespace set; it is not changed.
+// Pod returns every rule that p breaks, each with the path of its field, in the
+// order of the paths. None means that Kubernetes would accept p for creation.
+// The pod has its defaults and its namespace set; it is not changed.
 func Pod(p *v1.Pod) field.ErrorList {
 	specPath := field.NewPath("spec")
-	return slices.Concat(
+	errs := slices.Concat(
 		metadata(&p.ObjectMeta, &p.Spec),
 		spec(&p.Spec, &p.ObjectMeta, specPath),
 		creation(&p.Spec, specPath),
 		seccompAnnotations(&p.ObjectMeta, &p.Spec, specPath),
 		appArmorAnnotations(&p.ObjectMeta, &p.Spec, specPath),
 	)
+	// Maps are walked in any order, but a manifest that did not change must read
+	// the same each time: somebody watches.
+	slices.SortFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Error(), b.Error()))
+	})
+	return errs
 }
 
 // creation has what may come later in a pod's life and not with it.

@@ -241,3 +241,16 @@ func TestCasesFromTheField(t *testing.T) {
 		})
 	}
 }
+
+func TestErrorsComeInTheSameOrderEachTime(t *testing.T) {
+	p := good()
+	p.Labels = map[string]string{"a b": "", "c d": "", "e f": "", "g h": ""}
+	p.Annotations = map[string]string{"a b": "", "c d": "", "e f": "", "g h": ""}
+	p.Spec.Containers[0].Resources.Limits = list(map[v1.ResourceName]string{"a": "-1", "b": "-1", "c": "-1", "d": "-1"})
+	want := validate.Pod(p).ToAggregate().Error()
+	for range 20 {
+		if diff := cmp.Diff(want, validate.Pod(p).ToAggregate().Error()); diff != "" {
+			t.Fatalf("errors (-first +later):\n%s", diff)
+		}
+	}
+}
