@@ -239,3 +239,21 @@ func TestLook(t *testing.T) {
 	}
 	w.same(before, "web-node/POD/0", "web-node/app/0")
 }
+
+// Starting never waits: an agent without an engine answers clients, and runs its
+// pods when the engine is there.
+func TestAgentThatStartsBeforeTheEngine(t *testing.T) {
+	w := newWorld(t)
+	machine := strings.TrimPrefix(w.engine.DaemonHost(), "unix://")
+	w.cfg.Docker.Host = "unix://" + w.path("engine")
+	w.write("web.yaml", manifest("{name: web}", sleeping("app")))
+	w.start()
+	s := w.await("the agent answers", func(s server.State) bool {
+		return len(s.Sources) == 1 && s.Sources[0].Spoken
+	})
+	if s.Online || s.Ready {
+		t.Errorf("online %t, ready %t, without an engine", s.Online, s.Ready)
+	}
+	symlink(t, machine, w.path("engine"))
+	w.await("web runs", running("web"), func(s server.State) bool { return s.Ready && s.Online })
+}

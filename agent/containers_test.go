@@ -112,7 +112,7 @@ func (w *world) imageFrom(config container.Config, name string, changes ...strin
 	if _, err := w.engine.ContainerCommit(ctx, base.ID, container.CommitOptions{Reference: name, Changes: changes}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { w.removeImage(name) })
+	w.images = append(w.images, name)
 }
 
 // same checks that containers which ran before run still.

@@ -33,6 +33,7 @@ type world struct {
 	engine *client.Client
 	log    *slog.Logger
 	said   *transcript // what the agent logged
+	images []string    // that the test made
 
 	cancel context.CancelFunc
 	ended  chan error
@@ -80,6 +81,9 @@ func newWorldOn(t *testing.T, engine *client.Client) *world {
 		}
 		if left := w.containers(); len(left) > 0 {
 			t.Errorf("%d containers are left", len(left))
+		}
+		for _, name := range w.images { // now that nothing uses them
+			w.removeImage(name)
 		}
 	})
 	return w

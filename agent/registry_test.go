@@ -131,7 +131,7 @@ func TestPullFromARegistry(t *testing.T) {
 	lazy, eager, later := r.address+"/lazy:1", r.address+"/eager:1", r.address+"/later:1"
 	for _, name := range []string{lazy, eager, later} {
 		w.push(name)
-		t.Cleanup(func() { w.removeImage(name) })
+		w.images = append(w.images, name)
 	}
 	pushed := map[string]int{"lazy": r.asked("lazy"), "eager": r.asked("eager")}
 	w.start()
