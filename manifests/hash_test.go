@@ -184,3 +184,32 @@ func TestChanged(t *testing.T) {
 		})
 	}
 }
+
+// TestANewDefaultRestartsNothing: the old version of a pod may come from an agent
+// that knew fewer defaults.
+func TestANewDefaultRestartsNothing(t *testing.T) {
+	p := one(t, hashed, pod.FileSource).Object
+	old := p.DeepCopy()
+	old.Spec.DNSPolicy = ""
+	old.Spec.Containers[0].TerminationMessagePath = ""
+	old.Spec.Containers[0].Resources.Requests = nil
+	if got := manifests.Changed(old, p); !got.Empty() {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestHashOfBooleans: to say what holds anyway changes nothing.
+func TestHashOfBooleans(t *testing.T) {
+	hash := func(escalate *bool) pod.Hash {
+		c := v1.Container{Name: "a", SecurityContext: &v1.SecurityContext{AllowPrivilegeEscalation: escalate, Privileged: new(bool)}}
+		return manifests.ContainerHashes(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c}}})["a"]
+	}
+	yes, no := true, false
+	if hash(&yes) != hash(nil) || hash(&no) == hash(nil) {
+		t.Errorf("allowPrivilegeEscalation: absent %s, true %s, false %s", hash(nil), hash(&yes), hash(&no))
+	}
+	bare := manifests.ContainerHashes(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}})["a"]
+	if hash(nil) != bare {
+		t.Error("privileged: false is not the same as none")
+	}
+}

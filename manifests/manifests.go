@@ -66,7 +66,7 @@ func Parse(data []byte, origin pod.Origin, opts Options) Result {
 		}
 	}
 	slices.SortStableFunc(p.result.Problems, func(a, b pod.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 	if more := len(p.result.Problems) - maxProblems; more > 0 {
 		// An error among those left out must not be lost: it holds back removals.

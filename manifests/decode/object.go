@@ -259,7 +259,10 @@ func similar(name string, fields map[string]reflect.Type) string {
 	best, least := "", 3
 	for candidate := range fields {
 		d := distance(strings.ToLower(name), strings.ToLower(candidate))
-		if d < least && d < len(candidate)/2 || d == least && d < 3 && candidate < best {
+		if d >= 3 || d >= len(candidate)/2 {
+			continue
+		}
+		if d < least || d == least && candidate < best {
 			best, least = candidate, d
 		}
 	}

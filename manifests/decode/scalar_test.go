@@ -43,6 +43,7 @@ func TestMergeAndAliases(t *testing.T) {
 		"a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n",
 		"a: &a {x: 1}\nb: &b {x: 2, z: 4}\nc: {<<: [*a, *b], y: 3}\n",
 		"a: &a {x: 1}\nb: &b {<<: *a, z: 4}\nc:\n  <<: *b\n  q: [*a, *b]\n",
+		"a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc:\n  <<: *a\n  <<: *b\n  z: 3\n",
 		"a: &a [1, 2]\nb: *a\n", "a: &k foo\n*k : 1\n",
 		"a: {<<: {x: 1}}\n", "b: {\"<<\": 1}\n", "a: &a 1\nb: {<<: *a}\n", "a: {<<: 3}\n", "a: &a [*a]\n", "a: *nope\n",
 		"{}", "[]", "~", "# nothing\n", "---\n", "--- a\n", "--- {a: b}\n", "- - - a\n", "? a\n: b\n", "{a, b}\n", "[a: b]\n", "{1: a}\n", "{1.5: a}\n", "{~: a}\n", "{[a]: b}\n", "{{a: b}: c}\n",
