@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/fake"
 )
@@ -53,7 +54,8 @@ func (d *driver) planless() {
 		return
 	}
 	for _, v := range snap.Pods {
-		if !v.Settled() && !d.restless(v.Containers) {
+		pulls := len(v.Plan.Steps) == 0 && !slices.ContainsFunc(v.Plan.Images, func(s reconcile.Step) bool { return obtainable(s.Image) })
+		if !v.Settled() && !pulls && !d.restless(v.Containers) {
 			d.laws.violate(stillness, "%s/%s: %s", v.Object.Namespace, v.Object.Name, v.Plan)
 		}
 	}

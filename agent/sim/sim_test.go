@@ -47,7 +47,9 @@ const twicePlayed = 200
 func TestSeeds(t *testing.T) {
 	if *seedFlag != 0 {
 		res := simulate(t, *seedFlag, lies{}, logTo(t))
-		t.Log("\n" + res.trace)
+		if testing.Verbose() {
+			t.Log("\n" + res.trace)
+		}
 		for _, v := range res.violations {
 			t.Error(v)
 		}
