@@ -187,9 +187,13 @@ func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *s
 		}
 		list = append(list, s)
 	}
-	for _, url := range cfg.URLs {
+	names, err := sources.NamesOfURLs(cfg.URLs)
+	if err != nil {
+		return nil, err
+	}
+	for i, url := range cfg.URLs {
 		s, err := sources.NewHTTP(sources.HTTPConfig{
-			URL: url, Header: cfg.Header, Period: cfg.HTTPCheck,
+			URL: url, Name: names[i], Header: cfg.Header, Period: cfg.HTTPCheck,
 			CAFile: cfg.URLCA, CertFile: cfg.URLCert, KeyFile: cfg.URLKey,
 			Parse: parse, Store: dir, Log: log,
 		})
