@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
@@ -124,57 +124,53 @@ type creation struct {
 }
 
 // serve proxies l to the engine's socket until ctx ends.
-func (r *recorder) serve(ctx context.Context, l net.Listener, socket string) {
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "http", Host: "engine"}) },
-		FlushInterval: -1,
-		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket)
-		}},
-		ModifyResponse: r.note,
-	}
+func (r *recorder) serve(ctx context.Context, l net.Listener, e engine) {
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if strings.HasSuffix(req.URL.Path, "/containers/create") {
-			body, err := io.ReadAll(req.Body)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-				return
-			}
-			req.Body = io.NopCloser(bytes.NewReader(body))
-			r.mu.Lock()
-			r.creates = append(r.creates, creation{name: req.URL.Query().Get("name"), body: body})
-			r.mu.Unlock()
+		if err := r.pass(w, req, e); err != nil && req.Context().Err() == nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
 		}
-		proxy.ServeHTTP(w, req)
 	})}
 	context.AfterFunc(ctx, func() { srv.Close() })
 	srv.Serve(l)
 }
 
-// note adds the id that the engine answered to the create that asked.
-func (r *recorder) note(resp *http.Response) error {
-	if !strings.HasSuffix(resp.Request.URL.Path, "/containers/create") || resp.StatusCode != http.StatusCreated {
-		return nil
-	}
-	data, err := io.ReadAll(resp.Body)
+// pass hands one request on, and its answer back piece by piece: an event
+// stream's headers come long before its first event.
+func (r *recorder) pass(w http.ResponseWriter, req *http.Request, e engine) error {
+	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return err
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	var made struct{ ID string }
-	if err := json.Unmarshal(data, &made); err != nil {
+	out := req.Clone(req.Context())
+	out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", "engine"
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	resp, err := e.http.Do(out)
+	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := resp.Request.URL.Query().Get("name")
-	for i := range r.creates {
-		if r.creates[i].name == name {
-			r.creates[i].id = made.ID
+	defer resp.Body.Close()
+	maps.Copy(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	if strings.HasSuffix(req.URL.Path, "/containers/create") {
+		var made struct{ ID string }
+		data, err := io.ReadAll(resp.Body)
+		if err == nil && json.Unmarshal(data, &made) == nil && made.ID != "" {
+			r.mu.Lock()
+			r.creates = append(r.creates, creation{req.URL.Query().Get("name"), body, made.ID})
+			r.mu.Unlock()
+		}
+		w.Write(data)
+		return err
+	}
+	flush := http.NewResponseController(w)
+	for piece := make([]byte, 32<<10); ; {
+		flush.Flush()
+		n, err := resp.Body.Read(piece)
+		w.Write(piece[:n])
+		if err != nil {
+			return nil
 		}
 	}
-	return nil
 }
 
 // pods groups what was recorded by pod, each with its sandbox first.

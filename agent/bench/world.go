@@ -263,7 +263,7 @@ func (b *bench) record(ctx context.Context, f func() error) (*recorder, error) {
 	}
 	rec := new(recorder)
 	done := make(chan struct{})
-	go func() { defer close(done); rec.serve(ctx, l, b.socket) }()
+	go func() { defer close(done); rec.serve(ctx, l, b.engine) }()
 	a, err := b.startAgent(ctx, "unix://"+socket)
 	if err != nil {
 		return nil, err
