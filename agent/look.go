@@ -17,7 +17,8 @@ import (
 	"github.com/podkeeper/podkeeper/sources"
 )
 
-// readOnly is a root dir that is looked at and not changed.
+// readOnly is a root dir that is looked at and not changed: what there would be
+// to remember is forgotten.
 type readOnly struct{ reader }
 
 type reader interface {
@@ -31,11 +32,9 @@ type nothing struct{}
 func (nothing) ReadFile(string) ([]byte, error)  { return nil, fs.ErrNotExist }
 func (nothing) Entries(string) ([]string, error) { return nil, nil }
 
-var errReadOnly = errors.New("the root dir is only read")
-
-func (readOnly) WriteFile(string, []byte) error { return errReadOnly }
-func (readOnly) Remove(string) error            { return errReadOnly }
-func (readOnly) RemovePod(types.UID) error      { return errReadOnly }
+func (readOnly) WriteFile(string, []byte) error { return nil }
+func (readOnly) Remove(string) error            { return nil }
+func (readOnly) RemovePod(types.UID) error      { return nil }
 
 // Look returns what an agent with this configuration would find and do now. It
 // does nothing, and needs no lock.
