@@ -6,10 +6,11 @@
 // It is a module of its own, so that k8s.io/kubernetes and its replace lines
 // stay out of the agent's go.mod. Nothing imports it.
 //
-// What is compared: whether the pod is accepted, the multiset of (field, kind of
+// What is compared: what a manifest decodes to, whether the pod is accepted, the multiset of (field, kind of
 // error), and the defaulted object as JSON. Messages are ours and are not
-// compared, and neither is the status. The differences that are meant are in
-// differences.go, each with its reason; there is no other way to be different.
+// compared, and neither is the status. The differences that are meant are listed
+// with their reasons, in differences.go and (of decoding) manifests_test.go; there
+// is no other way to be different.
 //
 //	go test ./...                                  2,000 generated pods
 //	go test -run Generated ./... -pods=100000      as many as you have time for

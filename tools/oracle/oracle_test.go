@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,7 +12,6 @@ import (
 	"github.com/podkeeper/podkeeper/tools/oracle"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 )
 
 var (
@@ -128,50 +125,6 @@ func compare(t *testing.T, p *v1.Pod, what string) field.ErrorList {
 		t.Errorf("%s: %s", what, result.Diff)
 	}
 	return result.Theirs
-}
-
-func TestManifestsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
-	count := 0
-	for _, root := range []string{"../../testdata/manifests", "../../manifests/examples"} {
-		err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-			if os.IsNotExist(err) {
-				return nil
-			}
-			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			for i, p := range podsIn(text) {
-				count++
-				t.Run(fmt.Sprintf("%s/%d", filepath.Base(path), i), func(t *testing.T) { compare(t, p, path) })
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%d pods in manifests", count)
-}
-
-// podsIn decodes what decodes as a Pod, leniently: that something does not is
-// the business of another package's tests.
-func podsIn(text []byte) []*v1.Pod {
-	var list []*v1.Pod
-	for document := range strings.SplitSeq(string(text), "\n---") {
-		var p v1.Pod
-		if err := yaml.Unmarshal([]byte(document), &p); err != nil || p.Kind != "Pod" {
-			continue
-		}
-		if p.Namespace == "" {
-			p.Namespace = v1.NamespaceDefault
-		}
-		list = append(list, &p)
-	}
-	return list
 }
 
 func FuzzOracle(f *testing.F) {
