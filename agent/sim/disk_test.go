@@ -55,6 +55,21 @@ func (d *disk) pods() []types.UID {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// names returns the names of all files.
+func (d *disk) names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.files))
+}
+
+// lose is a file that is not there after a crash of the machine.
+func (d *disk) lose(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fate.Trace("%s is lost", name)
+	delete(d.files, name)
+}
+
 // session is the root dir in the hands of one incarnation of the agent.
 type session struct {
 	*disk

@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"time"
+)
+
+// This file is what the driver does to the sources. Whatever a place says, the
+// truth is told of it at the same instant.
+
+func (d *driver) create() bool {
+	total := 0
+	for _, pods := range d.files {
+		total += len(pods)
+	}
+	if total >= 5 {
+		return false
+	}
+	place := onPage
+	if d.r.IntN(3) > 0 {
+		if d.gone {
+			return false
+		}
+		place = path.Join(folder, fmt.Sprintf("f%d.yaml", d.r.IntN(4)))
+	}
+	// A name that was used before comes back now and then.
+	name := fmt.Sprintf("p%d", d.r.IntN(6))
+	for _, pods := range d.files {
+		if slices.ContainsFunc(pods, func(p *podSpec) bool { return p.name == name }) {
+			return false
+		}
+	}
+	d.files[place] = append(slices.Clone(d.files[place]), newPod(d.r, name))
+	d.put(place)
+	return true
+}
+
+func (d *driver) editContainer() bool {
+	return d.change(func(p *podSpec) {
+		c := &p.containers[d.r.IntN(len(p.containers))]
+		switch d.r.IntN(4) {
+		case 0:
+			c.image = pick(d.r, images)
+		case 1:
+			c.words = pick(d.r, programs)
+		default:
+			d.edits++
+			c.env = d.edits
+		}
+	})
+}
+
+func (d *driver) editPod() bool {
+	return d.change(func(p *podSpec) {
+		d.edits++
+		p.hostname = d.edits
+	})
+}
+
+func (d *driver) editLive() bool {
+	return d.change(func(p *podSpec) {
+		switch c := &p.containers[0]; d.r.IntN(3) {
+		case 0:
+			p.label++
+		case 1:
+			p.grace = 1 + d.r.IntN(20)
+		default:
+			c.memory = 32 + 32*d.r.IntN(3)
+		}
+	})
+}
+
+func (d *driver) addOrDropContainer() bool {
+	return d.change(func(p *podSpec) {
+		if n := len(p.containers); n > 1 && p.port == 0 && d.r.IntN(2) == 0 {
+			p.containers = slices.Delete(p.containers, n-1, n)
+		} else {
+			d.edits++
+			p.containers = append(p.containers, newContainer(d.r, fmt.Sprintf("x%d", d.edits)))
+		}
+	})
+}
+
+// aFile returns one that is there, and says what it is meant to.
+func (d *driver) aFile() (string, bool) {
+	list := slices.DeleteFunc(d.paths(), func(p string) bool { return p == onPage || d.spoilt[p] })
+	if len(list) == 0 {
+		return "", false
+	}
+	return pick(d.r, list), true
+}
+
+func (d *driver) renameFile() bool {
+	from, ok := d.aFile()
+	to := path.Join(folder, fmt.Sprintf("r%d.yaml", d.r.IntN(4)))
+	if !ok || d.files[to] != nil {
+		return false
+	}
+	d.fate.Trace("%s is renamed %s", from, to)
+	d.files[to] = d.files[from]
+	delete(d.files, from)
+	d.tree.rename(from, to)
+	d.truth.says(fileOrigin(to), yamlOf(d.files[to]))
+	d.truth.gone(fileOrigin(from))
+	return true
+}
+
+// move takes a pod from one place to another: first there, then no longer here,
+// or the other way round.
+func (d *driver) move() bool {
+	from, i, ok := d.some()
+	if !ok || d.gone {
+		return false
+	}
+	to := path.Join(folder, fmt.Sprintf("f%d.yaml", d.r.IntN(4)))
+	if from != onPage && d.r.IntN(2) == 0 {
+		to = onPage
+	}
+	if to == from {
+		return false
+	}
+	p := d.files[from][i]
+	add := func() {
+		d.files[to] = append(slices.Clone(d.files[to]), p)
+		d.put(to)
+	}
+	leave := func() {
+		d.files[from] = slices.DeleteFunc(slices.Clone(d.files[from]), func(q *podSpec) bool { return q == p })
+		d.put(from)
+	}
+	if d.r.IntN(3) > 0 {
+		add()
+		d.pass(d.pause())
+		leave()
+	} else {
+		leave()
+		d.pass(d.pause())
+		add()
+	}
+	return true
+}
+
+// drop removes a pod, or a whole file.
+func (d *driver) drop() bool {
+	place, i, ok := d.some()
+	if !ok {
+		return false
+	}
+	d.files[place] = slices.Delete(slices.Clone(d.files[place]), i, i+1)
+	if place == onPage || len(d.files[place]) > 0 || d.r.IntN(3) == 0 {
+		d.put(place)
+		return true
+	}
+	d.fate.Trace("%s is removed", place)
+	delete(d.files, place)
+	delete(d.spoilt, place)
+	d.tree.remove(place)
+	d.truth.gone(fileOrigin(place))
+	return true
+}
+
+// spoil breaks what a place says.
+func (d *driver) spoil() bool {
+	place, _, ok := d.some()
+	if !ok || place == onPage && d.down {
+		return false
+	}
+	if place != onPage {
+		text := broken(d.r, yamlOf(d.files[place]))
+		d.fate.Trace("%s is spoilt", place)
+		d.tree.write(place, text)
+		d.truth.says(fileOrigin(place), text)
+	} else {
+		text := broken(d.r, bodyOf(d.files[place]))
+		if d.r.IntN(3) == 0 {
+			text = "<!DOCTYPE html><html><body>Sign in</body></html>"
+		}
+		d.fate.Trace("the page is spoilt")
+		d.site.serve(200, text, "")
+		d.truth.says(page, text)
+	}
+	d.spoilt[place] = true
+	return true
+}
+
+func (d *driver) repair() bool {
+	var list []string
+	for p := range d.spoilt {
+		if p == onPage || !d.gone {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return false
+	}
+	slices.Sort(list)
+	d.put(pick(d.r, list))
+	return true
+}
+
+// tear writes a file in two parts.
+func (d *driver) tear() bool {
+	place, ok := d.aFile()
+	if !ok || len(d.files[place]) == 0 {
+		return false
+	}
+	text := yamlOf(d.files[place])
+	part := text[:d.r.IntN(len(text))]
+	d.fate.Trace("%s is written, the first %d bytes", place, len(part))
+	d.tree.write(place, part)
+	d.truth.says(fileOrigin(place), part)
+	d.pass(time.Duration(d.r.Int64N(int64(2 * time.Second))))
+	d.fate.Trace("%s is written, the rest", place)
+	d.tree.write(place, text)
+	d.truth.says(fileOrigin(place), text)
+	return true
+}
+
+// toggleFolder makes the folder vanish, or come back as it was.
+func (d *driver) toggleFolder() bool {
+	d.gone = !d.gone
+	if d.gone {
+		d.fate.Trace("the folder vanishes")
+		d.away = d.tree.removeDir(folder)
+		for name := range d.files {
+			if name != onPage {
+				d.truth.silent(fileOrigin(name))
+			}
+		}
+		return true
+	}
+	d.fate.Trace("the folder is back")
+	d.tree.makeDir(folder)
+	names := make([]string, 0, len(d.away))
+	for name := range d.away {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	// It is filled one file at a time. The files not yet there are missing, for
+	// all that anybody can see.
+	for _, name := range names {
+		d.truth.gone(fileOrigin(name))
+	}
+	for _, name := range names {
+		text := string(d.away[name].data)
+		d.tree.write(name, text)
+		d.truth.says(fileOrigin(name), text)
+		if d.r.IntN(3) == 0 {
+			d.pass(time.Duration(d.r.Int64N(int64(500 * time.Millisecond))))
+		}
+	}
+	d.away = nil
+	return true
+}
+
+func (d *driver) togglePage() bool {
+	d.down = !d.down
+	if !d.down {
+		d.publish()
+		return true
+	}
+	status := pick(d.r, []int{0, 0, 500, 404})
+	d.fate.Trace("the page is away: %d", status)
+	d.site.serve(status, "not here", "")
+	d.truth.silent(page)
+	return true
+}
