@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve-state": func(ts *testscript.TestScript, _ bool, args []string) { serverOf(ts).serve(ts, args) },
-			"await-watch": func(ts *testscript.TestScript, _ bool, _ []string) { <-serverOf(ts).parked },
+			"await-watch": func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).awaitWatch(ts) },
 			"stop-state":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(serverOf(ts).stop()) },
 		},
 	})
@@ -121,6 +121,14 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 		return err
 	}
 	s.env.Defer(func() { _ = once() })
+}
+
+func (s *stateServer) awaitWatch(ts *testscript.TestScript) {
+	select {
+	case <-s.parked:
+	case <-time.After(time.Minute):
+		ts.Fatalf("no client waits for the next state")
+	}
 }
 
 func (s *stateServer) get(ctx context.Context, after uint64) (server.State, error) {

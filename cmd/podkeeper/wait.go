@@ -40,15 +40,15 @@ code other than 0 its own; what goes wrong with the waiting itself is exit code 
 				return usage(cmd.CommandPath(), err)
 			}
 			w.name = args[0]
-			if !cmd.Flags().Changed("timeout") && w.goal == "exit" {
-				w.timeout = -1
+			if !cmd.Flags().Changed("timeout") {
+				w.timeout = defaultTimeout(w.goal)
 			}
 			return w.run(cmd.Context(), *l)
 		},
 	}
 	namespaceFlags(sub, &w.namespace)
 	sub.Flags().StringVar(&w.goal, "for", "condition=Ready", "`WHAT` to wait for: condition=NAME[=VALUE], phase=PHASE, exit, delete")
-	sub.Flags().DurationVar(&w.timeout, "timeout", 30*time.Second, "give up after this `TIME`; 0 looks once, less waits for ever (the default with --for=exit)")
+	sub.Flags().DurationVar(&w.timeout, "timeout", defaultTimeout(""), "give up after this `TIME`; 0 looks once, less waits for ever (the default with --for=exit)")
 	completeWith(sub, "for", "condition=Ready", "condition=ContainersReady", "phase=Running", "phase=Succeeded", "exit", "delete")
 	sub.ValidArgsFunction = c.completePods(l, &w.namespace, false)
 	cmd.AddCommand(sub)
@@ -65,6 +65,15 @@ type wait struct {
 
 	said bool
 	seen *server.Pod // last
+}
+
+// defaultTimeout is kubectl's, but a unit of systemd that waits for a pod's end
+// waits as long as that takes.
+func defaultTimeout(goal string) time.Duration {
+	if goal == "exit" {
+		return -1
+	}
+	return 30 * time.Second
 }
 
 // goal judges a pod. outcome is what to print of it.
