@@ -219,6 +219,9 @@ func TestLook(t *testing.T) {
 	if p := look(); len(p.Steps) == 0 {
 		t.Error("it says that nothing is to be done")
 	}
+	if lines := w.said.lines("level=WARN", "kept"); len(lines) != 0 {
+		t.Errorf("it warns of what it does not do: %q", lines)
+	}
 	if exists(w.cfg.RootDir) || len(w.list()) != 0 {
 		t.Error("it did something")
 	}

@@ -223,8 +223,18 @@ func TestFolderThatGoes(t *testing.T) {
 	if s.Sources[0].Problem == "" || find(s, "gone") == nil {
 		t.Errorf("problem %q, pods %s", s.Sources[0].Problem, summary(s))
 	}
+	w.stop()
+	w.forgetSources()
+	w.start()
+	s = w.await("the agent starts without the folder", func(s server.State) bool { return s.Ready && !s.Sources[0].Present }, running("gone"))
+	if find(s, "gone").Kept == "" {
+		t.Error("nothing says why it is kept")
+	}
 	rename(t, w.dir+".away", w.dir)
 	w.await("the folder is back", func(s server.State) bool { return s.Sources[0].Present })
+	if lines := w.said.lines("level=WARN", w.dir+" does not exist"); len(lines) != 2 {
+		t.Errorf("%d warnings that the folder is missing, want one of each start: %q", len(lines), lines)
+	}
 	w.same(before, "gone-node/POD/0", "gone-node/app/0")
 	w.remove("gone.yaml")
 	w.await("it is gone", gone("gone"))
@@ -249,12 +259,28 @@ func TestTypoInAManifest(t *testing.T) {
 	w.restart()
 	w.await("the typo is shown after a restart", problem(w.dir+"/typo.yaml"), running("typo"), running("other"))
 	w.same(before, "typo-node/POD/0", "typo-node/app/0", "other-node/POD/0", "other-node/app/0")
+	w.stop()
+	w.forgetSources()
+	w.start()
+	s = w.await("it is kept although its last good version is lost", problem(w.dir+"/typo.yaml"), running("typo"), running("other"))
+	if find(s, "typo").Kept == "" {
+		t.Error("nothing says why it is kept")
+	}
+	w.same(before, "typo-node/POD/0", "typo-node/app/0", "other-node/POD/0", "other-node/app/0")
 	w.write("typo.yaml", manifest("{name: typo}", of("app", updated)))
 	w.await("the repair runs", runs("typo", "app", 1), not(problem(w.dir+"/typo.yaml")))
 	if got := w.imageOf("typo-node/app/1"); got != updated {
 		t.Errorf("it runs %s, want %s", got, updated)
 	}
 	w.same(before, "typo-node/POD/0", "other-node/POD/0", "other-node/app/0")
+}
+
+// forgetSources loses the last good versions.
+func (w *world) forgetSources() {
+	w.t.Helper()
+	if err := os.RemoveAll(w.cfg.RootDir + "/sources"); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // C046: links to folders and to files are followed, those to sub-folders not.
