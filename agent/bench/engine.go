@@ -143,7 +143,10 @@ func (r *recorder) pass(w http.ResponseWriter, req *http.Request, e engine) erro
 	}
 	out := req.Clone(req.Context())
 	out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", "engine"
-	out.Body = io.NopCloser(bytes.NewReader(body))
+	out.Body, out.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(body))
+	}
 	resp, err := e.http.Do(out)
 	if err != nil {
 		return err
