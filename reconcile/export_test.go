@@ -9,7 +9,6 @@ var (
 	Resources     = resources
 	Hostname      = hostname
 	OOMScoreAdj   = oomScoreAdj
-	QOSClass      = qosClass
 	SandboxSpec   = sandboxSpec
 	ContainerSpec = containerSpec
 	EncodeState   = encodeState

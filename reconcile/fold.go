@@ -59,8 +59,11 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		s.updateRecord(e, o.step.UID, func(r *Record) { r.Pod = e.plan.Pod })
 	case SaveState:
 		s.updateRecord(e, o.step.UID, func(r *Record) { r.State = e.plan.State })
-	case CreateSandbox, CreateContainer:
+	case CreateSandbox:
 		s.learn(o.container)
+	case CreateContainer:
+		s.learn(o.container)
+		e.updated[o.container.ID] = o.container.Resources
 	case StartContainer:
 		if seen := e.seen[id]; seen != nil {
 			s.seq++

@@ -130,6 +130,8 @@ func (g *generationPlan) stopStrays(sandbox runtime.Container, running bool) {
 		default:
 			if fields := g.definitionChange(c); len(fields) > 0 {
 				g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
+			} else if g.resizeRestarts(spec, c) {
+				g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
 			} else if newest, _ := g.newest(c.Name); newest.Attempt > c.Attempt && newest.State == runtime.Running {
 				g.stop(c, Superseded, fmt.Sprintf("attempt %d runs", newest.Attempt))
 			}
@@ -276,6 +278,8 @@ func (g *generationPlan) container(spec *v1.Container, sandbox runtime.SandboxRe
 			g.wait(spec, Waiting{ContainerCreating, "waits for a new sandbox"})
 		case len(g.definitionChange(c)) > 0:
 			g.create(spec, sandbox, DefinitionChanged, 0)
+		case g.resizeRestarts(spec, c):
+			g.create(spec, sandbox, ResourcesChanged, 0)
 		default:
 			g.resize(spec, c)
 		}
@@ -364,10 +368,30 @@ func (g *generationPlan) held(spec *v1.Container) bool {
 
 func (g *generationPlan) wait(spec *v1.Container, w Waiting) { g.plan.Waiting[spec.Name] = w }
 
-// resize sets the limits of a running container where the engine reports others.
-func (g *generationPlan) resize(spec *v1.Container, c runtime.Container) {
+// resized reports whether the limits of a running container are not those
+// wanted. What was set in this process counts as set, however the engine spells it.
+func (g *generationPlan) resized(spec *v1.Container, c runtime.Container) bool {
 	want := resources(spec)
-	if done, ok := g.in.Updated[c.ID]; c.Resources == want || ok && done == want {
+	done, ok := g.in.Updated[c.ID]
+	return c.Resources != want && !(ok && done == want)
+}
+
+// resizeRestarts reports whether the limits that differ are set by a restart.
+func (g *generationPlan) resizeRestarts(spec *v1.Container, c runtime.Container) bool {
+	if !g.resized(spec, c) {
+		return false
+	}
+	want := resources(spec)
+	cpu := c.Resources.CPUShares != want.CPUShares || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
+	memory := c.Resources.Memory != want.Memory
+	return slices.ContainsFunc(spec.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == v1.RestartContainer && (p.ResourceName == v1.ResourceCPU && cpu || p.ResourceName == v1.ResourceMemory && memory)
+	})
+}
+
+// resize sets the limits of a running container in place.
+func (g *generationPlan) resize(spec *v1.Container, c runtime.Container) {
+	if !g.resized(spec, c) {
 		return
 	}
 	if g.held(spec) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/manifests/defaults"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -144,7 +145,7 @@ func TestOOMScoreAdj(t *testing.T) {
 	} {
 		p := &v1.Pod{Spec: v1.PodSpec{Priority: &c.priority, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: c.requests, Limits: c.limits}}}}}
 		defaults.Pod(p)
-		if got := reconcile.QOSClass(p); got != c.class {
+		if got := manifests.QOSClass(p); got != c.class {
 			t.Errorf("%s: class %s, want %s", name, got, c.class)
 		}
 		if got := reconcile.OOMScoreAdj(p, &p.Spec.Containers[0], memory); got != c.want {

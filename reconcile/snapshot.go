@@ -51,7 +51,12 @@ type waiter struct {
 // 0, at once. Its error is the context's.
 func (l *Loop) Snapshot(ctx context.Context, after uint64) (Snapshot, error) {
 	reply := make(chan Snapshot, 1)
-	l.report(ctx, func(s *state) { s.waiters = append(s.waiters, waiter{after, reply}) })
+	l.report(ctx, func(s *state) {
+		if after > s.revision {
+			after = 0 // it was another agent's
+		}
+		s.waiters = append(s.waiters, waiter{after, reply})
+	})
 	select {
 	case snap := <-reply:
 		return snap, nil

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -13,7 +14,7 @@ import (
 // and, for what is gone, from what is remembered. It is a pure function.
 // observed has the containers of the pod's generation; hostIP is the node's.
 func Status(plan Plan, observed []runtime.Container, state State, hostIP string) v1.PodStatus {
-	status := v1.PodStatus{QOSClass: qosClass(plan.Pod.Object)}
+	status := v1.PodStatus{QOSClass: manifests.QOSClass(plan.Pod.Object)}
 	if hostIP != "" {
 		status.HostIP, status.HostIPs = hostIP, []v1.HostIP{{IP: hostIP}}
 	}
