@@ -120,6 +120,9 @@ func podLeaves(p *v1.Pod) []leaf {
 		}
 	}
 	out = append(out, leaf{"qosClass", string(QOSClass(p))})
+	if p.Annotations[UpdateAnnotation] == UpdateReplace {
+		out = append(out, leaf{"metadata.annotations{" + UpdateAnnotation + "}", p.Annotations[HashAnnotation]})
+	}
 	sortLeaves(out)
 	return out
 }

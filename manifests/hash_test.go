@@ -213,3 +213,22 @@ func TestHashOfBooleans(t *testing.T) {
 		t.Error("privileged: false is not the same as none")
 	}
 }
+
+// podkeeper.io/update: replace makes every edit one of the pod.
+func TestUpdateReplace(t *testing.T) {
+	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {podkeeper.io/update: %s}, labels: {x: l%s}}\nspec: {containers: [{name: c, image: i}]}\n"
+	for update, replaced := range map[string]bool{"replace": true, "inplace": false} {
+		old := one(t, fmt.Sprintf(text, update, "1"), pod.FileSource)
+		edited := one(t, fmt.Sprintf(text, update, "2"), pod.FileSource)
+		if got := old.Hash != edited.Hash; got != replaced {
+			t.Errorf("%s: another generation: %t, want %t", update, got, replaced)
+		}
+		if got := len(manifests.Changed(old.Object, edited.Object).Pod) > 0; got != replaced {
+			t.Errorf("%s: the pod changed: %t, want %t", update, got, replaced)
+		}
+		same := one(t, fmt.Sprintf(text, update, "1"), pod.FileSource)
+		if old.Hash != same.Hash {
+			t.Errorf("%s: the same text is another generation", update)
+		}
+	}
+}

@@ -20,6 +20,9 @@ import (
 const (
 	SourceAnnotation = "kubernetes.io/config.source"
 	HashAnnotation   = "kubernetes.io/config.hash"
+	// UpdateAnnotation with UpdateReplace asks for a whole new pod on every edit.
+	UpdateAnnotation = "podkeeper.io/update"
+	UpdateReplace    = "replace"
 )
 
 // Name returns the name of a pod of a manifest on a node.
