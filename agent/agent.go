@@ -24,6 +24,9 @@ import (
 	"github.com/podkeeper/podkeeper/sources"
 )
 
+// DockerConfig is what can be set of the engine: see docker.Config.
+type DockerConfig = docker.Config
+
 // Config is everything that can be set. Zero values are usable but for RootDir.
 type Config struct {
 	// RootDir is locked by one agent and marks its containers.
@@ -49,7 +52,7 @@ type Config struct {
 	Strict bool
 
 	// Docker is the engine; its RootDir is set from the one above.
-	Docker docker.Config
+	Docker DockerConfig
 	// Logs are the folders of log links; zero values are those of a node.
 	Logs podlog.Config
 

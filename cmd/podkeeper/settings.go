@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeeper/podkeeper/agent"
-	"github.com/podkeeper/podkeeper/runtime/docker"
 	"github.com/podkeeper/podkeeper/sources"
 )
 
@@ -128,7 +127,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
 		Strict: s.strict,
-		Docker: docker.Config{
+		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			ResolvConf: resolvConf, LogMaxSize: size, LogMaxFiles: s.logFiles,
 		},
