@@ -159,6 +159,9 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 			PodHash: from.Hash, ContainerHash: from.Containers[c.Name], Grace: 30 * time.Second,
 			Sandbox: runtime.SandboxRef{ID: idOf(runtime.SandboxName, c.Sandbox), Start: "t0"},
 		}
+		if o.IsSandbox() {
+			o.Sandbox, o.ContainerHash = runtime.SandboxRef{}, pod.Hash{}
+		}
 		o.Resources = runtime.Resources{CPUShares: 2, Memory: c.Memory}
 		if c.UID != "" {
 			o.UID = c.UID

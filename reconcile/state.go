@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -400,18 +399,10 @@ func (s *state) sayPhase(e *entry) {
 	if status.Phase == e.phase {
 		return
 	}
-	args := []any{"pod", e.key, "phase", string(status.Phase)}
+	args := []any{"pod", e.key}
 	if e.phase != "" {
 		args = append(args, "was", string(e.phase))
 	}
 	e.phase = status.Phase
-	s.deps.Log.LogAttrs(s.ctx, slog.LevelInfo, "pod is "+string(status.Phase), attrs(args)...)
-}
-
-func attrs(args []any) []slog.Attr {
-	var list []slog.Attr
-	for i := 0; i+1 < len(args); i += 2 {
-		list = append(list, slog.Any(args[i].(string), args[i+1]))
-	}
-	return list
+	s.deps.Log.Info("pod is "+string(status.Phase), args...)
 }
