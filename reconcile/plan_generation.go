@@ -151,11 +151,15 @@ func (g *generationPlan) stop(c runtime.Container, reason Reason, message string
 // that changed are looked up only to name them. With an unknown version the
 // fields decide, and where they are lost nothing changed.
 func (g *generationPlan) definitionChange(c runtime.Container) []string {
-	want, fields := g.pod.Containers[c.Name], g.changed[c.Name]
-	if c.ContainerHash.Version != want.Version {
+	return g.hashChange(c.Name, c.ContainerHash)
+}
+
+func (g *generationPlan) hashChange(name string, made pod.Hash) []string {
+	want, fields := g.pod.Containers[name], g.changed[name]
+	if made.Version != want.Version {
 		return fields
 	}
-	if c.ContainerHash == want {
+	if made == want {
 		return nil
 	}
 	if len(fields) == 0 {
@@ -182,8 +186,8 @@ func (g *generationPlan) done(spec *v1.Container) bool {
 			return false
 		}
 		last = terminationOf(c)
-	} else if last == nil || last.Attempt != g.state.container(spec.Name).Attempt || len(g.changed[spec.Name]) > 0 {
-		return false
+	} else if was := g.state.container(spec.Name); last == nil || last.Attempt != was.Attempt || len(g.hashChange(spec.Name, was.Hash)) > 0 {
+		return false // pod.json may be newer than what ended, and cannot tell
 	}
 	switch g.pod.Object.Spec.RestartPolicy {
 	case v1.RestartPolicyNever:
