@@ -21,7 +21,11 @@ type image struct {
 }
 
 // absent: the engine says that it does not have it.
-func (i *image) absent() { i.known, i.Present = true, false }
+func (i *image) absent() {
+	i.known, i.Present = true, false
+	i.Missed++
+	i.Recheck = time.Now().Add(imageDelay(i.Missed))
+}
 
 // forgive lets what failed because the engine was away be tried at once.
 func (i *image) forgive() {
@@ -88,7 +92,7 @@ func (s *state) foldImage(step Step, present bool, err error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return
-	case err != nil || !present && step.Verb == CheckImage && i.known:
+	case err != nil:
 		s.imageFailed(i, step, err)
 	case present:
 		i.known, i.away, i.Image = true, false, Image{Present: true}
@@ -100,11 +104,16 @@ func (s *state) foldImage(step Step, present bool, err error) {
 		i.always = nil
 	default:
 		i.absent()
+		if step.Reason == PolicyNever {
+			s.deps.Log.Warn("image is not present and its pull policy is Never", "pod", step.Pod, "image", step.Image, "retry", imageDelay(i.Missed))
+		}
 	}
 	for key := range i.users {
 		s.mark(key)
 	}
-	clear(i.users)
+	if i.Present {
+		clear(i.users) // until then, whoever gets it serves all
+	}
 }
 
 func (s *state) imageFailed(i *image, step Step, err error) {
@@ -114,9 +123,6 @@ func (s *state) imageFailed(i *image, step Step, err error) {
 	delay := imageDelay(i.Failed)
 	i.Retry = time.Now().Add(delay)
 	i.away = unavailable(err)
-	i.Message = "the image is not present and its pull policy is Never"
-	if err != nil {
-		i.Message = err.Error()
-	}
+	i.Message = err.Error()
 	s.deps.Log.Warn("image cannot be had", "pod", step.Pod, "image", step.Image, "err", i.Message, "retry", delay)
 }

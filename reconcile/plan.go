@@ -60,6 +60,10 @@ type Image struct {
 	Failed  int
 	Retry   time.Time
 	Message string
+	// Missed counts the look-ups in a row that did not find it. Recheck is when a
+	// pod that may not pull looks again; those that may do not wait for that.
+	Missed  int
+	Recheck time.Time
 }
 
 // Failure is a step that failed and is tried again after Retry.

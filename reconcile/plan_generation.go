@@ -430,28 +430,36 @@ func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) 
 	}
 	image, known := g.in.Images[spec.Image]
 	pulled, ok := g.in.Pulled[spec.Name]
-	always := spec.ImagePullPolicy == v1.PullAlways
+	always, never := spec.ImagePullPolicy == v1.PullAlways, spec.ImagePullPolicy == v1.PullNever
 	if always && ok && pulled == attempt || !always && image.Present {
 		return Waiting{}, true
 	}
 	switch {
 	case image.Failed > 0 && g.in.Now.Before(image.Retry):
 		g.wakeAt(image.Retry)
-		if spec.ImagePullPolicy == v1.PullNever {
+		if never {
 			return Waiting{ErrImageNeverPull, image.Message}, false
 		}
 		return Waiting{ImagePullBackOff, fmt.Sprintf("back-off pulling image %q: %s", spec.Image, image.Message)}, false
+	case never && known && g.in.Now.Before(image.Recheck):
+		g.wakeAt(image.Recheck)
+	case never:
+		g.fetch(Step{Verb: CheckImage, Image: spec.Image, Reason: PolicyNever})
 	case always:
 		g.fetch(Step{Verb: PullImage, Image: spec.Image, Container: spec.Name, Attempt: attempt, Reason: PolicyAlways})
-	case !known || spec.ImagePullPolicy == v1.PullNever:
+	case !known:
 		g.fetch(Step{Verb: CheckImage, Image: spec.Image})
 	default:
 		g.fetch(Step{Verb: PullImage, Image: spec.Image, Reason: ImageAbsent})
 	}
-	if image.Failed > 0 && spec.ImagePullPolicy != v1.PullNever {
+	switch {
+	case never && known:
+		return Waiting{ErrImageNeverPull, "the image is not present and its pull policy is Never"}, false
+	case image.Failed > 0:
 		return Waiting{ErrImagePull, image.Message}, false
+	default:
+		return Waiting{ContainerCreating, ""}, false
 	}
-	return Waiting{ContainerCreating, ""}, false
 }
 
 func (g *generationPlan) fetch(s Step) {

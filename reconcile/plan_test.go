@@ -88,7 +88,7 @@ type observedFile struct {
 	Lost     bool
 	NoRemove string
 	Refused  string
-	Images   map[string]string // name → present, absent, failed
+	Images   map[string]string // name → present, absent, missed, failed, unknown
 	Failures map[string]string // step → message
 }
 
@@ -137,6 +137,8 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		switch state {
 		case "unknown":
 			delete(in.Images, name)
+		case "missed":
+			in.Images[name] = reconcile.Image{Missed: 1, Recheck: start.Add(10 * time.Second)}
 		case "failed":
 			in.Images[name] = reconcile.Image{Failed: 2, Retry: start.Add(20 * time.Second), Message: "no such host"}
 		}

@@ -39,6 +39,7 @@ const (
 	ResourcesChanged  Reason = "ResourcesChanged"
 	ImageAbsent       Reason = "ImageAbsent"
 	PolicyAlways      Reason = "PullPolicyAlways"
+	PolicyNever       Reason = "PullPolicyNever"
 )
 
 // How a container ended, as status shows it.

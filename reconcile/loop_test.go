@@ -1,0 +1,176 @@
+package reconcile_test
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
+)
+
+// rig is a loop on a model of an engine, in a bubble of virtual time.
+type rig struct {
+	t      *testing.T
+	engine *fake.Engine
+	loop   *reconcile.Loop
+	sets   chan pod.Set
+	files  *files
+	log    *lines
+}
+
+// inRig runs f with a loop that is up, and stops it.
+func inRig(t *testing.T, f func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{
+			t: t, engine: fake.New(fake.Config{Fate: fake.Immediate()}), sets: make(chan pod.Set),
+			files: &files{data: make(map[string][]byte)}, log: new(lines),
+		}
+		r.engine.SetImage("present:1", fake.Image{Present: true})
+		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
+		r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}}, reconcile.Deps{
+			Runtime: r.engine.Client("/root"), Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
+			Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.loop.Run(ctx, r.sets) }()
+		f(r)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// want makes the pods of these manifests all that is desired.
+func (r *rig) want(texts ...string) {
+	r.t.Helper()
+	set := pod.Set{Claims: make(map[pod.Key][]*pod.Pod), Sources: []pod.Source{{ID: origin.Source, Spoken: true, Present: true}}}
+	for _, text := range texts {
+		p := parsePod(r.t, []byte(text))
+		set.Claims[p.Key()] = append(set.Claims[p.Key()], p)
+	}
+	r.sets <- set
+}
+
+// after lets that much time pass, and returns the state then.
+func (r *rig) after(d time.Duration) reconcile.Snapshot {
+	r.t.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	snap, err := r.loop.Snapshot(r.t.Context(), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return snap
+}
+
+// phases returns the phase of each pod by name, without the node's suffix.
+func phases(snap reconcile.Snapshot) map[string]v1.PodPhase {
+	out := make(map[string]v1.PodPhase)
+	for _, v := range snap.Pods {
+		out[strings.TrimSuffix(v.Object.Name, "-node")] = v.Object.Status.Phase
+	}
+	return out
+}
+
+// lines is a log that can be counted.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// files is a root dir in memory.
+type files struct {
+	mu   sync.Mutex
+	data map[string][]byte
+}
+
+func (f *files) ReadFile(name string) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	data, ok := f.data[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return data, nil
+}
+
+func (f *files) WriteFile(name string, data []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.data[name] = data
+	return nil
+}
+
+func (f *files) Entries(string) ([]string, error) { return nil, nil }
+
+func (f *files) RemovePod(uid types.UID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name := range f.data {
+		if strings.HasPrefix(name, "pods/"+string(uid)+"/") {
+			delete(f.data, name)
+		}
+	}
+	return nil
+}
+
+type noVolumes struct{}
+
+func (noVolumes) Ensure(types.UID, v1.Volume) error    { return nil }
+func (noVolumes) Path(_ types.UID, v v1.Volume) string { return "/" + v.Name }
+func (noVolumes) Remove(types.UID) error               { return nil }
+
+type noLogs struct{}
+
+func (noLogs) Link(runtime.Container) error    { return nil }
+func (noLogs) Unlink(pod.Key, types.UID) error { return nil }
+
+// TestNeverPullDelaysNobody holds law 7: a pod that waits for an image that it
+// may not pull does not keep another from pulling it, and is served by that.
+func TestNeverPullDelaysNobody(t *testing.T) {
+	inRig(t, func(r *rig) {
+		never := manifest("a", "", "{name: c, image: remote:1, imagePullPolicy: Never}")
+		r.want(never)
+		if got := r.after(time.Minute).Pods[0].Plan.Waiting["c"].Reason; got != reconcile.ErrImageNeverPull {
+			t.Errorf("a waits with %q", got)
+		}
+		r.want(never, manifest("b", "", "{name: c, image: remote:1, imagePullPolicy: IfNotPresent}"))
+		if got := phases(r.after(time.Second)); got["b"] != v1.PodRunning {
+			t.Errorf("b is %s", got["b"])
+		}
+		if got := phases(r.after(time.Second)); got["a"] != v1.PodRunning {
+			t.Errorf("a is %s", got["a"])
+		}
+	})
+}
+
+// manifest returns a pod of one container; meta goes into its metadata.
+func manifest(name, meta, container string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + meta + "}\nspec:\n  containers: [" + container + "]\n"
+}
