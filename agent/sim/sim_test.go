@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	goruntime "runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,13 @@ func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) 
 
 // twicePlayed is how many of the seeds are run twice.
 const twicePlayed = 200
+
+// A world lives for a tenth of a second: collecting it less often is a third
+// less work.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // Laws 1 to 7: whatever happens, no invariant breaks, and the node converges.
 // And a seed that fails must fail again: two runs have the same trace.
