@@ -120,7 +120,7 @@ func (s *state) foldFailure(e *entry, o outcome) {
 	}
 	if o.step.Verb == CreateContainer && errors.Is(o.err, runtime.ErrImageNotFound) {
 		s.image(o.step.Image).absent()
-		return
+		delete(e.pulled, o.step.Container)
 	}
 	key := o.step.failureKey()
 	f := e.failures[key]

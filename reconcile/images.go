@@ -98,7 +98,7 @@ func (s *state) foldImage(step Step, present bool, err error) {
 		i.known, i.away, i.Image = true, false, Image{Present: true}
 		for _, waiting := range i.always {
 			if e := s.pods[waiting.Pod]; e != nil {
-				e.pulled[waiting.Container] = waiting.Attempt
+				e.pulled[waiting.Container] = Pull{waiting.UID, waiting.Image, waiting.Attempt}
 			}
 		}
 		i.always = nil

@@ -27,6 +27,7 @@ type rig struct {
 	sets   chan pod.Set
 	files  *files
 	log    *lines
+	vanish string // an image that is gone whenever it was pulled
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -40,7 +41,7 @@ func inRig(t *testing.T, f func(*rig)) {
 		r.engine.SetImage("present:1", fake.Image{Present: true})
 		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
 		r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}}, reconcile.Deps{
-			Runtime: r.engine.Client("/root"), Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
+			Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
 			Log: slog.New(slog.NewTextHandler(r.log, nil)),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -173,4 +174,48 @@ func TestNeverPullDelaysNobody(t *testing.T) {
 // manifest returns a pod of one container; meta goes into its metadata.
 func manifest(name, meta, container string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + meta + "}\nspec:\n  containers: [" + container + "]\n"
+}
+
+// TestAlwaysPullsForEachGeneration holds that the pull of one generation does not
+// count for the next, whose attempts count from 0 again.
+func TestAlwaysPullsForEachGeneration(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const c = "{name: c, image: remote:1, imagePullPolicy: Always}"
+		r.want(manifest("a", "", c))
+		r.after(time.Second)
+		r.want(manifest("a", "", c) + "  hostname: other\n")
+		if got := phases(r.after(time.Minute)); got["a"] != v1.PodRunning {
+			t.Errorf("a is %s", got["a"])
+		}
+		if n := r.log.count("image pulled"); n != 2 {
+			t.Errorf("%d pulls, want 2", n)
+		}
+	})
+}
+
+// TestImageThatVanishesIsPulledWithBackOff holds that an engine that pulls an
+// image, and then does not find it, is not asked as fast as it answers.
+func TestImageThatVanishesIsPulledWithBackOff(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.vanish = "remote:1"
+		r.want(manifest("a", "", "{name: c, image: remote:1}"))
+		r.after(time.Minute)
+		if n := r.log.count("image pulled"); n < 2 || n > 10 {
+			t.Errorf("%d pulls in a minute", n)
+		}
+	})
+}
+
+// forgetful is an engine that loses an image as soon as it is pulled.
+type forgetful struct {
+	runtime.Runtime
+	rig *rig
+}
+
+func (f forgetful) Pull(ctx context.Context, ref string, progress func(runtime.PullProgress)) error {
+	err := f.Runtime.Pull(ctx, ref, progress)
+	if ref == f.rig.vanish {
+		f.rig.engine.SetImage(ref, fake.Image{Pullable: true})
+	}
+	return err
 }

@@ -30,8 +30,8 @@ type Input struct {
 	Refused Waiting
 	// Images by name as written; a missing entry is an image not looked at yet.
 	Images map[string]Image
-	// Pulled has, by container name, the attempt for which the image was pulled.
-	Pulled map[string]int
+	// Pulled has, by container name, the last pull that was made for an attempt.
+	Pulled map[string]Pull
 	// Failures has the last failed step by container name, "POD" for the sandbox
 	// and what concerns the whole pod.
 	Failures map[string]Failure
@@ -64,6 +64,14 @@ type Image struct {
 	// pod that may not pull looks again; those that may do not wait for that.
 	Missed  int
 	Recheck time.Time
+}
+
+// Pull is what an image was pulled for although it was there: one attempt of a
+// container of a generation.
+type Pull struct {
+	UID     types.UID
+	Image   string
+	Attempt int
 }
 
 // Failure is a step that failed and is tried again after Retry.

@@ -429,9 +429,8 @@ func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) 
 		return Waiting{InvalidImageName, fmt.Sprintf("image %q: %v", spec.Image, err)}, false
 	}
 	image, known := g.in.Images[spec.Image]
-	pulled, ok := g.in.Pulled[spec.Name]
 	always, never := spec.ImagePullPolicy == v1.PullAlways, spec.ImagePullPolicy == v1.PullNever
-	if always && ok && pulled == attempt || !always && image.Present {
+	if always && g.in.Pulled[spec.Name] == (Pull{g.uid, spec.Image, attempt}) || !always && image.Present {
 		return Waiting{}, true
 	}
 	switch {

@@ -60,7 +60,7 @@ type entry struct {
 	desired  *pod.Pod
 	seen     map[string]*sighting
 	records  map[types.UID]Record
-	pulled   map[string]int
+	pulled   map[string]Pull
 	failures map[string]Failure
 	ended    map[string]time.Time
 	linked   map[string]bool
@@ -148,7 +148,7 @@ func (s *state) entry(key pod.Key) *entry {
 			key:      key,
 			seen:     make(map[string]*sighting),
 			records:  make(map[types.UID]Record),
-			pulled:   make(map[string]int),
+			pulled:   make(map[string]Pull),
 			failures: make(map[string]Failure),
 			ended:    make(map[string]time.Time),
 			linked:   make(map[string]bool),
