@@ -133,6 +133,11 @@ func (s session) Entries(dir string) ([]string, error) {
 			found[first] = true
 		}
 	}
+	if dir == "pods" { // a folder that has volumes only
+		for uid := range s.volumes {
+			found[string(uid)] = true
+		}
+	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
 

@@ -60,7 +60,7 @@ func TestPlantedBugs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const within = 8
+			const within = 40
 			for seed := range uint64(within) {
 				for _, v := range simulate(t, seed+1, bug.lies, nil).violations {
 					if v.law == bug.law {
