@@ -219,3 +219,35 @@ func (f forgetful) Pull(ctx context.Context, ref string, progress func(runtime.P
 	}
 	return err
 }
+
+const port = "ports: [{containerPort: 1, hostPort: "
+
+// TestPortsPassOn holds that a pod that waits for a port gets it as soon as an
+// edit of its holder gives it up, and that a reverted edit leaves none behind.
+func TestPortsPassOn(t *testing.T) {
+	web := func(hostPort string) string {
+		return manifest("web", "", "{name: c, image: present:1, "+port+hostPort+"}]}")
+	}
+	other := func(hostPort string) string {
+		return manifest("z", "", "{name: c, image: present:1, "+port+hostPort+"}]}")
+	}
+	inRig(t, func(r *rig) {
+		r.want(web("80"), other("80"))
+		if got := phases(r.after(time.Second)); got["web"] != v1.PodRunning || got["z"] != v1.PodPending {
+			t.Fatalf("at first: %v", got)
+		}
+		r.want(web("81"), other("80"))
+		if got := phases(r.after(20 * time.Second)); got["web"] != v1.PodRunning || got["z"] != v1.PodRunning {
+			t.Errorf("after the edit: %v", got)
+		}
+	})
+	inRig(t, func(r *rig) {
+		r.want(web("80"))
+		r.after(time.Second)
+		r.want(web("81"))
+		r.want(web("80"), other("81"))
+		if got := phases(r.after(20 * time.Second)); got["web"] != v1.PodRunning || got["z"] != v1.PodRunning {
+			t.Errorf("after an edit and back: %v", got)
+		}
+	})
+}

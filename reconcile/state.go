@@ -352,7 +352,9 @@ func (s *state) admit(e *entry, in *Input) {
 	delete(s.refused, e.key)
 	e.refused = Waiting{}
 	if running(in.Observed, want.Hash) {
+		s.ledger.Release(e.key)
 		s.ledger.Hold(want) // it has them in fact
+		s.wakeRefused()
 		e.admitted = want
 		return
 	}
@@ -364,7 +366,15 @@ func (s *state) admit(e *entry, in *Input) {
 		s.refused[e.key] = true
 		return
 	}
+	s.wakeRefused() // the former version may have held others
 	e.admitted = want
+}
+
+// wakeRefused lets those who wait for a port try again.
+func (s *state) wakeRefused() {
+	for key := range s.refused {
+		s.mark(key)
+	}
 }
 
 func running(observed []runtime.Container, hash pod.Hash) bool {
@@ -383,9 +393,7 @@ func (s *state) release(e *entry) {
 	delete(s.refused, e.key)
 	e.admitted, e.refused = nil, Waiting{}
 	if s.ledger.Release(e.key) {
-		for key := range s.refused {
-			s.mark(key)
-		}
+		s.wakeRefused()
 	}
 }
 
