@@ -251,3 +251,28 @@ func TestPortsPassOn(t *testing.T) {
 		}
 	})
 }
+
+// TestUIDPassesOn holds that a pod that was refused a UID gets it when who had it
+// is gone, folder and all, though no source says anything new.
+func TestUIDPassesOn(t *testing.T) {
+	const c, uid = "{name: c, image: present:1}", ", uid: u-1"
+	inRig(t, func(r *rig) {
+		r.want(manifest("old", uid, c))
+		r.after(time.Second)
+		r.want(manifest("new", uid, c))
+		snap := r.after(time.Minute)
+		if got := phases(snap); got["new"] != v1.PodRunning || len(got) != 1 {
+			t.Errorf("after a rename: %v", got)
+		}
+		if len(snap.Conflicts) != 0 {
+			t.Errorf("conflicts: %v", snap.Conflicts)
+		}
+		r.want(manifest("new", ", uid: u-2", c), manifest("old", uid, c))
+		if got := phases(r.after(time.Minute)); got["new"] != v1.PodRunning || got["old"] != v1.PodRunning {
+			t.Errorf("after the UID went to another: %v", got)
+		}
+		if _, err := r.files.ReadFile("pods/u-1/pod.json"); err != nil {
+			t.Error(err)
+		}
+	})
+}

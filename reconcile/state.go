@@ -198,14 +198,8 @@ func (s *state) resolve() {
 	}
 	holders := make(map[pod.Key]pod.Holder)
 	for key, e := range s.pods {
-		if h := (Input{Observed: e.observed(), Records: e.records}).Holder(); len(e.seen) > 0 || e.busy {
-			origin := h.Origin
-			if e.desired != nil {
-				origin = &e.desired.Origin
-			}
-			if origin != nil {
-				holders[key] = pod.Holder{Origin: *origin, UID: h.UID}
-			}
+		if h, ok := e.holder(); ok {
+			holders[key] = h
 		}
 	}
 	desired, conflicts := s.set.Resolve(holders)
@@ -225,6 +219,41 @@ func (s *state) resolve() {
 			}
 			e.desired = nil
 			s.mark(key)
+		}
+	}
+}
+
+// holder returns who runs the key, or left something under its UID: a folder
+// that is still to be removed must not be another's by then.
+func (e *entry) holder() (pod.Holder, bool) {
+	if len(e.seen) == 0 && len(e.records) == 0 && !e.busy {
+		return pod.Holder{}, false
+	}
+	h := Input{Observed: e.observed(), Records: e.records}.Holder()
+	if h.UID == "" {
+		h.UID = e.plan.UID // its first step is under way
+	}
+	holder := pod.Holder{UID: h.UID}
+	switch {
+	case e.desired != nil:
+		holder.Origin = e.desired.Origin
+	case h.Origin != nil:
+		holder.Origin = *h.Origin
+	}
+	return holder, true
+}
+
+// passOn resolves the keys again when a pod has left a UID that another, which
+// was refused it, waits for.
+func (s *state) passOn(e *entry) {
+	if !slices.ContainsFunc(s.conflicts, func(c pod.Conflict) bool { return c.UID != "" && c.Holder == e.key }) {
+		return
+	}
+	h, _ := e.holder()
+	for _, c := range s.conflicts {
+		if c.Holder == e.key && c.UID != h.UID && (e.desired == nil || c.UID != e.desired.ExplicitUID()) {
+			s.resolve()
+			return
 		}
 	}
 }
@@ -284,6 +313,7 @@ func (s *state) consider(e *entry) {
 	if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 && !e.queued {
 		delete(s.pods, e.key)
 	}
+	s.passOn(e)
 }
 
 // FirstWave returns the steps that can be taken now.
