@@ -276,3 +276,23 @@ func TestUIDPassesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestEngineAwayIsSaidOnce holds that an outage does not fill the log, whatever
+// was under way when it began, and that everything is looked at after it.
+func TestEngineAwayIsSaidOnce(t *testing.T) {
+	inRig(t, func(r *rig) {
+		c := "{name: c, image: present:1}"
+		r.want(manifest("a", "", c), manifest("b", "", c))
+		r.after(time.Second)
+		r.want() // two stops are cut off
+		r.engine.Down(false)
+		r.after(10 * time.Minute)
+		if n := r.log.count("level=WARN"); n > 10 {
+			t.Errorf("%d warnings of one outage", n)
+		}
+		r.engine.Up()
+		if snap := r.after(time.Minute); len(snap.Pods) != 0 {
+			t.Errorf("after the outage: %v", phases(snap))
+		}
+	})
+}

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"errors"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -65,10 +67,10 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 	switch {
 	case err != nil:
 		s.fullNext = s.fullNext || full
-		s.deps.Log.Warn("the engine's containers cannot be listed", "err", err)
-		// With the stream down, connecting looks again; with it up, the next
-		// period does, and a short one.
-		s.nextLook = time.Now().Add(time.Second)
+		if s.online { // else connecting looks again
+			s.deps.Log.Warn("the engine's containers cannot be listed", "err", err)
+			s.nextLook = time.Now().Add(time.Second)
+		}
 		return
 	case s.again:
 		defer s.look(false)
@@ -140,6 +142,7 @@ func (s *state) forget(id string) {
 	delete(e.ended, id)
 	delete(e.linked, id)
 	delete(e.updated, id)
+	maps.DeleteFunc(e.failures, func(step string, _ Failure) bool { return strings.HasSuffix(step, "/"+id) })
 	s.mark(key)
 }
 
@@ -156,7 +159,8 @@ func (s *state) foldInspect(id string, c runtime.Container, err error, asked uin
 		}
 		return
 	case err != nil:
-		if s.ctx.Err() == nil && had {
+		// With the stream down, connecting inspects everything.
+		if s.ctx.Err() == nil && had && s.online {
 			s.deps.Log.Warn("a container cannot be inspected; its pod waits", "pod", key, "id", id, "err", err)
 			s.inspects.later(s, id)
 		}
