@@ -237,11 +237,9 @@ func (s *state) nextWake(now time.Time) time.Duration {
 	if !s.nextLook.IsZero() {
 		sooner(s.nextLook)
 	}
-	if len(s.queue) > 0 {
+	if len(s.queue) > 0 && s.online {
 		for _, e := range s.starting {
-			if at := e.began.Add(slowCall); at.After(now) {
-				sooner(at)
-			}
+			sooner(e.began.Add(slowCall))
 		}
 	}
 	return wait
