@@ -170,13 +170,16 @@ func (c *Client) EnsureContainer(ctx context.Context, spec runtime.ContainerSpec
 // ensure returns the container of that identity, and makes it if there is none.
 func (c *Client) ensure(id runtime.Identity, fill func(*container)) string {
 	name := id.ContainerName()
-	for _, found := range c.engine.sorted() {
-		if got, ok := runtime.Owned(c.rootDir, found.Name, found.Labels); ok && got.ContainerName() == name {
-			return found.ID
+	suffixed := name + fmt.Sprintf("_%08x", uint32(c.engine.Fate.Hash("suffix", name)))
+	for _, taken := range []string{name, suffixed} {
+		if found := c.engine.byName(taken); found != nil {
+			if _, ours := runtime.Owned(c.rootDir, found.Name, found.Labels); ours {
+				return found.ID
+			}
 		}
 	}
 	if c.engine.byName(name) != nil {
-		name += fmt.Sprintf("_%08x", uint32(c.engine.Fate.Hash("suffix", name)))
+		name = suffixed
 	}
 	n := &container{View: View{
 		Container: runtime.Container{Identity: id},

@@ -27,6 +27,7 @@ type Engine struct {
 	Config
 	mu         sync.Mutex
 	containers map[string]*container // by id
+	names      map[string]*container // the same by name
 	images     map[string]Image      // by reference
 	clients    int
 	made       map[string]int // how often a name was created
@@ -98,6 +99,7 @@ func New(c Config) *Engine {
 	return &Engine{
 		Config:      c,
 		containers:  map[string]*container{},
+		names:       map[string]*container{},
 		images:      map[string]Image{},
 		made:        map[string]int{},
 		broken:      make(chan struct{}),
@@ -146,12 +148,7 @@ func (e *Engine) sorted() []*container {
 }
 
 func (e *Engine) byName(name string) *container {
-	for _, c := range e.containers {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
+	return e.names[name]
 }
 
 // changed reports a change to the observer and to the event streams.
@@ -171,7 +168,7 @@ func (e *Engine) create(client int, c *container) *container {
 	c.LogPath = "/var/lib/docker/containers/" + c.ID + "/" + c.ID + "-json.log"
 	c.done = make(chan struct{})
 	close(c.done)
-	e.containers[c.ID] = c
+	e.containers[c.ID], e.names[c.Name] = c, c
 	e.changed("create", client, c)
 	return c
 }
@@ -217,6 +214,9 @@ func (e *Engine) obstacle(c *container) (int, string) {
 		if sandbox := e.containers[c.Sandbox.ID]; sandbox == nil || sandbox.State != runtime.Running {
 			return 128, "cannot join network of a non running container: " + c.Sandbox.ID
 		}
+	}
+	if len(c.ports) == 0 {
+		return 0, ""
 	}
 	for _, other := range e.containers {
 		if other == c || other.State != runtime.Running {
@@ -285,5 +285,6 @@ func (e *Engine) kill(c *container, run, code int) {
 // remove forgets a container that does not run.
 func (e *Engine) remove(client int, c *container) {
 	delete(e.containers, c.ID)
+	delete(e.names, c.Name)
 	e.changed("destroy", client, c)
 }
