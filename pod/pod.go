@@ -3,6 +3,7 @@ package pod
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -107,11 +108,12 @@ func (h Hash) String() string {
 // ParseHash reads what String writes. What it cannot read is the zero Hash,
 // which equals no known version.
 func ParseHash(s string) Hash {
-	var h Hash
-	if n, err := fmt.Sscanf(s, "%d-%s", &h.Version, &h.Digest); err != nil || n != 2 {
+	version, digest, ok := strings.Cut(s, "-")
+	n, err := strconv.Atoi(version)
+	if !ok || err != nil || digest == "" {
 		return Hash{}
 	}
-	return h
+	return Hash{Version: n, Digest: digest}
 }
 
 // Pod is a desired pod: decoded, defaulted and validated. It is never modified.
