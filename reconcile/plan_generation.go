@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ type generationPlan struct {
 	record   Record
 
 	state   State
-	changed map[string][]string // fields that changed, by container, from pod.json
+	changed map[string][]string // see changedFields; nil before it was asked
 	wave    int                 // of the next step that must wait for the ones before
 }
 
@@ -36,9 +37,6 @@ func (g *generationPlan) run() {
 	if g.plan.Kept == "" {
 		origin := g.pod.Origin
 		g.state.Origin = &origin
-	}
-	if g.record.Pod != nil {
-		g.changed = manifests.Changed(g.record.Pod.Object, g.pod.Object).Containers
 	}
 	sandbox, running := g.sandbox()
 	g.plan.Finished = g.finished()
@@ -155,17 +153,27 @@ func (g *generationPlan) definitionChange(c runtime.Container) []string {
 }
 
 func (g *generationPlan) hashChange(name string, made pod.Hash) []string {
-	want, fields := g.pod.Containers[name], g.changed[name]
-	if made.Version != want.Version {
-		return fields
-	}
+	want := g.pod.Containers[name]
 	if made == want {
 		return nil
 	}
-	if len(fields) == 0 {
+	fields := g.changedFields()[name]
+	if made.Version == want.Version && len(fields) == 0 {
 		return []string{"definition"}
 	}
 	return fields
+}
+
+// changedFields returns what differs between pod.json and the pod wanted, by
+// container. Most plans need not know.
+func (g *generationPlan) changedFields() map[string][]string {
+	if g.changed == nil {
+		g.changed = make(map[string][]string)
+		if g.record.Pod != nil {
+			maps.Copy(g.changed, manifests.Changed(g.record.Pod.Object, g.pod.Object).Containers)
+		}
+	}
+	return g.changed
 }
 
 // finished reports whether every container had its last attempt.
