@@ -22,6 +22,9 @@ func Listen(path string) (net.Listener, error) {
 		conn.Close()
 		return nil, fmt.Errorf("socket %s: another agent answers on it; give this one its own --root-dir or --socket", path)
 	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("socket %s: something else is there; give --socket another path", path)
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}

@@ -220,6 +220,19 @@ func TestListen(t *testing.T) {
 		}
 		l.Close()
 	})
+	t.Run("what is not a socket is left alone", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "precious")
+		if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := server.Listen(path); err == nil {
+			l.Close()
+			t.Error("took the place of a file")
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != "data" {
+			t.Errorf("the file holds %q, %v", data, err)
+		}
+	})
 	t.Run("a folder that is missing is an error that names the socket", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "none", "s")
 		l, err := server.Listen(path)
