@@ -36,14 +36,17 @@ func (p *parts) containers(ctx context.Context) (list []runtime.Container, ok bo
 }
 
 func (p *parts) deadContainers(ctx context.Context) ([]gc.Dead, error) {
-	list, _, err := p.containers(ctx)
+	list, whole, err := p.containers(ctx)
+	if err != nil || !whole {
+		return nil, err
+	}
 	var dead []gc.Dead
 	for _, c := range list {
 		if c.Ended() {
 			dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
 		}
 	}
-	return dead, err
+	return dead, nil
 }
 
 // sweepLinks keeps the links of every container that is there.
