@@ -296,3 +296,31 @@ func TestEngineAwayIsSaidOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedEditKeepsTheOldVersionUp holds that what runs while an edit waits
+// for a port is kept running, images and all, and gives way when the port is free.
+func TestRefusedEditKeepsTheOldVersionUp(t *testing.T) {
+	web := manifest("web", "", "{name: c, image: present:1, "+port+"80}]}")
+	inRig(t, func(r *rig) {
+		r.want(web, manifest("z", "", "{name: c, image: remote:1}"))
+		r.after(time.Second)
+		edited := manifest("z", "", "{name: c, image: present:1, "+port+"80}]}")
+		r.want(web, edited)
+		r.after(time.Second)
+		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
+		for _, c := range r.engine.Containers() {
+			if c.Key.Name == "z-node" && c.Identity.Name == "c" {
+				r.engine.Destroy(c.ID)
+			}
+		}
+		snap := r.after(10 * time.Second)
+		if got := snap.Pods[1].Object.Status; got.Reason != string(reconcile.NodePorts) || got.ContainerStatuses[0].Image != "remote:1" || !got.ContainerStatuses[0].Ready {
+			t.Errorf("after somebody removed its container: %s %s, %+v", got.Phase, got.Reason, got.ContainerStatuses[0])
+		}
+		r.want(edited)
+		snap = r.after(20 * time.Second)
+		if got := snap.Pods[0].Object.Status; got.Phase != v1.PodRunning || got.Reason != "" || got.ContainerStatuses[0].Image != "present:1" {
+			t.Errorf("with the port free: %s %s, image %s", got.Phase, got.Reason, got.ContainerStatuses[0].Image)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,9 +94,7 @@ func PlanPod(in Input) Plan {
 	}
 	uid, current, former := in.split(want)
 	if want != nil && len(current) == 0 && len(former) > 0 && in.Refused != (Waiting{}) {
-		// The old version goes on as long as the new one cannot start.
-		plan.Blocked, plan.UID, plan.Pod = in.Refused, former[0].UID, in.Records[former[0].UID].Pod
-		return plan
+		return in.planFormer(former[0].UID)
 	}
 	plan.UID, plan.Pod = uid, want
 	plan.Steps = in.teardown(want, uid, current, former)
@@ -111,6 +110,21 @@ func PlanPod(in Input) Plan {
 	g.run()
 	in.holdBack(&g.plan)
 	return g.plan
+}
+
+// planFormer lets the old version go on as long as the new one is refused. One
+// that has no sandbox any more has lost its ports: it is left as it is, as is one
+// of which nobody remembers what it was.
+func (in Input) planFormer(uid types.UID) Plan {
+	was := in.Records[uid].Pod
+	plan := Plan{Key: in.Key, UID: uid, Pod: was, Blocked: in.Refused}
+	if was != nil && running(in.Observed, was.Hash) {
+		refused := in.Refused
+		in.Desired, in.MayRemove, in.Refused = was, true, Waiting{}
+		plan = PlanPod(in)
+		plan.Blocked = cmp.Or(plan.Blocked, refused)
+	}
+	return plan
 }
 
 // holdBack takes out the steps that failed and wait for their time, and all

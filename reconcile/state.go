@@ -37,7 +37,7 @@ type state struct {
 
 	// The engine, as seen from here.
 	online   bool // the event stream is up
-	listed   bool // a listing came since it is
+	listed   bool // a listing came, once
 	said     bool // that it is away
 	looking  bool // a listing is under way
 	again    bool // another is wanted after it
@@ -363,12 +363,20 @@ func (s *state) input(e *entry) Input {
 	if holder := in.Holder(); e.desired == nil || holder.Origin == nil || *holder.Origin != e.desired.Origin {
 		in.MayRemove, in.Why = s.set.MayRemove(holder.Source, holder.Origin)
 	}
-	if want, _ := in.wanted(); want != nil {
-		for _, c := range want.Object.Spec.Containers {
+	look := func(p *pod.Pod) {
+		if p == nil {
+			return
+		}
+		for _, c := range p.Object.Spec.Containers {
 			if image := s.images[c.Image]; image != nil && image.known {
 				in.Images[c.Image] = image.Image
 			}
 		}
+	}
+	want, _ := in.wanted()
+	look(want)
+	for _, rec := range e.records {
+		look(rec.Pod) // may have to go on where want is refused
 	}
 	return in
 }
