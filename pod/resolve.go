@@ -92,6 +92,11 @@ func comparePods(a, b *Pod) int {
 	return cmp.Or(a.Origin.Compare(b.Origin), cmp.Compare(a.Line, b.Line), a.Key().Compare(b.Key()))
 }
 
+// Heard reports whether a source has spoken.
+func (s Set) Heard(id SourceID) bool {
+	return slices.ContainsFunc(s.Sources, func(src Source) bool { return src.ID == id && src.Spoken })
+}
+
 // MayRemove holds law 1: it says whether a pod that no claim asks for may be
 // removed, and if not, why, in words for people. kind is what the label of its
 // containers says; origin is what was recorded of it, nil if that is lost.

@@ -112,6 +112,11 @@ func (s *state) foldFailure(e *entry, o outcome) {
 	if s.ctx.Err() != nil {
 		return
 	}
+	if o.step.Verb == CreateSandbox || o.step.Verb == CreateContainer {
+		// It may have been made all the same: nobody knows before it is listed.
+		s.seq++
+		e.listAfter = s.seq
+	}
 	s.look(false)
 	for id, seen := range e.seen {
 		if id == o.step.ID || seen.c.IsSandbox() {

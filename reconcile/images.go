@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -54,7 +55,7 @@ func (s *state) fetchImages(e *entry) {
 		}
 		i := s.image(step.Image)
 		i.users[e.key] = true
-		if step.Reason == PolicyAlways && (i.op.Verb == "" || i.op.Reason == PolicyAlways) {
+		if step.Reason == PolicyAlways && !slices.Contains(i.always, step) && (i.op.Verb == "" || i.op.Reason == PolicyAlways) {
 			i.always = append(i.always, step)
 		}
 		if i.op.Verb != "" {

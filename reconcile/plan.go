@@ -20,6 +20,9 @@ type Input struct {
 	Key pod.Key
 	// Desired is what the sources want; nil where nobody wants the key.
 	Desired *pod.Pod
+	// Unheard: the source of Desired has not spoken yet, and supplies what it kept
+	// from before.
+	Unheard bool
 	// MayRemove is law 1 for the origin of what runs; Why says why not.
 	MayRemove bool
 	Why       string
@@ -98,6 +101,7 @@ func PlanPod(in Input) Plan {
 	}
 	plan.UID, plan.Pod = uid, want
 	plan.Steps = in.teardown(want, uid, current, former)
+	in.leave(&plan, uid, current, former)
 	if want == nil || len(plan.Steps) > 0 {
 		in.holdBack(&plan)
 		// Replacement is in order: nothing starts before the old one is gone.
@@ -154,6 +158,10 @@ func (in Input) holdBack(plan *Plan) {
 // law 1 forbids to follow an absence, it is what was admitted last.
 func (in Input) wanted() (want *pod.Pod, kept string) {
 	holder := in.Holder()
+	if admitted := in.Records[holder.UID].Pod; in.Desired != nil && in.Unheard && admitted != nil && len(in.Observed) > 0 && !sameAdmitted(admitted, in.Desired) {
+		// What a source kept may be older than what runs.
+		return admitted, fmt.Sprintf("source %s has not spoken", in.Desired.Origin.Source)
+	}
 	if in.MayRemove || in.Desired != nil && (holder.Origin == nil || *holder.Origin == in.Desired.Origin) {
 		return in.Desired, ""
 	}
@@ -245,7 +253,7 @@ func (in Input) split(want *pod.Pod) (uid types.UID, current, former []runtime.C
 // this version decides; with one of another version the admitted pod is compared
 // field by field, and where that is lost the generation is left alone.
 func (in Input) same(uid types.UID, hash pod.Hash, want *pod.Pod) bool {
-	if explicit := want.ExplicitUID(); explicit != "" && explicit != uid {
+	if explicit := want.ExplicitUID(); explicit != "" && explicit != uid || in.Records[uid].State.Leaving {
 		return false
 	}
 	if hash.Version == want.Hash.Version {
@@ -290,7 +298,8 @@ func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime
 		folders[c.UID] = true
 	}
 	for left, rec := range in.Records {
-		folders[left] = left != uid || folders[left] || rec.Pod != nil && want != nil && !in.same(left, rec.Pod.Hash, want)
+		other := rec.State.Leaving || rec.Pod != nil && want != nil && !in.same(left, rec.Pod.Hash, want)
+		folders[left] = left != uid || folders[left] || other
 	}
 	if len(current) > 0 {
 		delete(folders, uid)
@@ -304,6 +313,20 @@ func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime
 		steps[i].Pod = in.Key
 	}
 	return steps
+}
+
+// leave writes down, beside the first step of a removal, that it has begun.
+func (in Input) leave(plan *Plan, uid types.UID, current, former []runtime.Container) {
+	for _, c := range former {
+		state := in.Records[c.UID].State
+		if state.Leaving || c.UID == uid && len(current) > 0 {
+			continue
+		}
+		state.Key, state.Leaving = in.Key, true
+		plan.State = state
+		plan.Steps = append([]Step{{Verb: SaveState, Pod: in.Key, UID: c.UID, Reason: Recorded}}, plan.Steps...)
+		return
+	}
 }
 
 // removal returns the steps that take containers away: all end, then their

@@ -130,8 +130,8 @@ func (g *generationPlan) stopStrays(sandbox runtime.Container, running bool) {
 				g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
 			} else if g.resizeRestarts(spec, c) {
 				g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
-			} else if newest, _ := g.newest(c.Name); newest.Attempt > c.Attempt && newest.State == runtime.Running {
-				g.stop(c, Superseded, fmt.Sprintf("attempt %d runs", newest.Attempt))
+			} else if newest, _ := g.newest(c.Name); newest.Attempt > c.Attempt && (newest.State == runtime.Running || newest.Ended()) {
+				g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
 			}
 		}
 	}
@@ -232,9 +232,7 @@ func (g *generationPlan) retireSandboxes(keep runtime.Container) {
 
 // newSandbox makes a sandbox, and forecasts the containers in it.
 func (g *generationPlan) newSandbox() {
-	attempt, message := g.state.Sandbox, ""
-	reason := Added
-	adopt := false
+	attempt, message, removed := g.state.Sandboxes, "", false
 	for _, c := range g.observed {
 		if !c.IsSandbox() {
 			continue
@@ -242,7 +240,7 @@ func (g *generationPlan) newSandbox() {
 		// The engine would not make another of its name: one that was made from
 		// what the manifest said before is not taken over.
 		if c.State == runtime.Created && !c.FailedStart() && c.Identity == identity(g.pod, g.uid, c.Name, c.Attempt) {
-			attempt, adopt = c.Attempt, true
+			attempt = c.Attempt
 			continue
 		}
 		why := SandboxChanged
@@ -255,8 +253,11 @@ func (g *generationPlan) newSandbox() {
 		if c.Ended() {
 			message = "the former one ended"
 		}
-		reason = SandboxChanged
 		g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: why, Wave: g.wave})
+		removed = true
+	}
+	if removed {
+		g.wave++ // one that cannot be removed may yet be started
 	}
 	g.images(g.nextAttempt)
 	if f, ok := g.in.Failures[runtime.SandboxName]; ok && g.in.Now.Before(f.Retry) {
@@ -264,18 +265,13 @@ func (g *generationPlan) newSandbox() {
 		g.wakeAt(f.Retry)
 		return
 	}
-	if !adopt && (g.state.Sandbox > 0 || g.hadSandbox()) {
-		attempt = g.state.Sandbox + 1
+	reason := Added
+	if attempt > 0 {
 		reason = SandboxChanged
 	}
 	g.add(Step{Verb: CreateSandbox, Container: runtime.SandboxName, Attempt: attempt, Reason: reason, Message: message, Wave: g.wave})
 	g.wave++
 	g.containers(runtime.SandboxRef{})
-}
-
-// hadSandbox reports whether attempt 0 of the sandbox is used up.
-func (g *generationPlan) hadSandbox() bool {
-	return slices.ContainsFunc(g.observed, runtime.Container.IsSandbox)
 }
 
 // containers starts what is to run in the sandbox, in the order of the manifest.
@@ -482,6 +478,12 @@ func (g *generationPlan) fetch(s Step) {
 func (g *generationPlan) remember() {
 	replacing := slices.ContainsFunc(g.plan.Steps, func(s Step) bool { return s.Reason == DefinitionChanged && s.Verb == StopContainer })
 	if g.plan.Kept == "" && !replacing && !sameAdmitted(g.record.Pod, g.pod) {
+		if g.record.Pod == nil && slices.ContainsFunc(g.pod.Object.Spec.Volumes, func(v v1.Volume) bool { return v.EmptyDir != nil }) {
+			// A folder that volumes are made in is one that a crash must not orphan.
+			for i := range g.plan.Steps {
+				g.plan.Steps[i].Wave++
+			}
+		}
 		g.add(Step{Verb: SavePod, Reason: Recorded})
 	}
 	g.plan.State = g.state

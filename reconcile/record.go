@@ -32,8 +32,11 @@ type State struct {
 	Admitted time.Time `json:"admitted,omitzero"`
 	// Containers by name.
 	Containers map[string]ContainerState `json:"containers,omitempty"`
-	// Sandbox is the highest attempt of a sandbox so far.
-	Sandbox int `json:"sandbox,omitempty"`
+	// Sandboxes is how many attempts at a sandbox there were: the next one's number.
+	Sandboxes int `json:"sandboxes,omitempty"`
+	// Leaving: its removal has begun, and is carried to its end whatever is wanted
+	// meanwhile. What our own removal stopped says nothing of how the pod ended.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 // ContainerState is what is remembered of a container over its attempts.
@@ -128,7 +131,7 @@ func (s State) fold(observed []runtime.Container) State {
 	}
 	for _, c := range byAttempt(observed) {
 		if c.IsSandbox() {
-			next.Sandbox = max(next.Sandbox, c.Attempt)
+			next.Sandboxes = max(next.Sandboxes, c.Attempt+1)
 			continue
 		}
 		inSandbox := slices.ContainsFunc(observed, func(o runtime.Container) bool {

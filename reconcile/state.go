@@ -65,8 +65,11 @@ type entry struct {
 	ended    map[string]time.Time
 	linked   map[string]bool
 	updated  map[string]runtime.Resources
-	admitted *pod.Pod // the version that holds its ports
-	refused  Waiting
+	// listAfter, if not 0, holds the pod back until a listing that was asked for at
+	// that seq or later.
+	listAfter uint64
+	admitted  *pod.Pod // the version that holds its ports
+	refused   Waiting
 
 	plan   Plan
 	busy   bool // a wave is under way
@@ -124,8 +127,14 @@ func (s *state) load() error {
 		if rec.Pod != nil {
 			key = rec.Pod.Key()
 		}
-		if key != (pod.Key{}) {
+		switch left, err := s.deps.Store.Entries("pods/" + name); {
+		case key != (pod.Key{}):
 			s.entry(key).records[uid] = rec
+		case err == nil && len(left) == 0:
+			// A crash came between the folder and its first file.
+			if err := s.deps.Store.RemovePod(uid); err != nil {
+				s.deps.Log.Warn("an empty pod folder cannot be removed", "uid", uid, "err", err)
+			}
 		}
 	}
 	return nil
@@ -185,6 +194,11 @@ func (s *state) drain(reports <-chan func(*state)) {
 
 // setDesired takes a new set over.
 func (s *state) setDesired(set pod.Set) {
+	for _, src := range set.Sources {
+		if src.Spoken && !s.set.Heard(src.ID) {
+			s.markAll() // what waited for its word
+		}
+	}
 	s.set, s.haveSet = set, true
 	s.revision++
 	s.resolve()
@@ -335,6 +349,9 @@ func (p Plan) FirstWave() []Step {
 }
 
 func (e *entry) known() bool {
+	if e.listAfter > 0 {
+		return false
+	}
 	for _, c := range e.seen {
 		if !c.known {
 			return false
@@ -359,6 +376,9 @@ func (s *state) input(e *entry) Input {
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Ended: e.ended, Linked: e.linked, Updated: e.updated,
 		Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+	}
+	if e.desired != nil {
+		in.Unheard = !s.set.Heard(e.desired.Origin.Source)
 	}
 	if holder := in.Holder(); e.desired == nil || holder.Origin == nil || *holder.Origin != e.desired.Origin {
 		in.MayRemove, in.Why = s.set.MayRemove(holder.Source, holder.Origin)

@@ -71,6 +71,8 @@ func (s Step) failureKey() string {
 	switch s.Verb {
 	case CreateSandbox, CreateContainer, StartContainer, UpdateResources:
 		return s.Container
+	case RemoveFolder:
+		return string(s.Verb) + "/" + string(s.UID)
 	default:
 		return string(s.Verb) + "/" + s.Container + "/" + s.ID
 	}

@@ -247,10 +247,12 @@ func (l *laws) stopped(c *life) {
 	l.violate(law, "%s is stopped, and nothing asked for it", c.Name)
 }
 
-// rivals: somebody started another of the same name, and only one can stay.
+// rivals: somebody started another of the same name, or this one again after a
+// later attempt had its turn, and only one can stay.
 func (l *laws) rivals(c *life, others []*life) bool {
 	return slices.ContainsFunc(others, func(o *life) bool {
-		return o != c && o.Identity.Name == c.Identity.Name && o.State == runtime.Running
+		later := o.Identity.Attempt > c.Identity.Attempt && o.Ended()
+		return o != c && o.Identity.Name == c.Identity.Name && (o.State == runtime.Running || later)
 	})
 }
 
