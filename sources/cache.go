@@ -168,6 +168,10 @@ func newWriter(store Store, source pod.SourceID, now func() time.Time, log *slog
 func (w *writer) put(o pod.Origin, docs []document) {
 	w.mu.Lock()
 	w.pending[recordName(o)] = newRecord(o, docs)
+	if w.keep != nil {
+		w.keep = maps.Clone(w.keep)
+		w.keep[recordName(o)] = true
+	}
 	w.mu.Unlock()
 	w.signal()
 }
@@ -189,28 +193,37 @@ func (w *writer) signal() {
 
 // run writes until ctx ends, and then what is still pending.
 func (w *writer) run(ctx context.Context) {
+	var retry <-chan time.Time
 	for {
 		select {
 		case <-w.wake:
-			w.flush()
+		case <-retry:
 		case <-ctx.Done():
 			w.flush()
 			return
 		}
+		retry = nil
+		if !w.flush() {
+			retry = time.After(retryWrite)
+		}
 	}
 }
 
-func (w *writer) flush() {
+func (w *writer) flush() (done bool) {
 	w.mu.Lock()
 	pending, keep := w.pending, w.keep
 	w.pending, w.keep = map[string]record{}, nil
 	w.mu.Unlock()
 	if w.store == nil {
-		return
+		return true
 	}
 	var errs []error
 	if keep != nil {
-		errs = append(errs, w.removeAllBut(keep, pending))
+		err := w.removeAllBut(keep, pending)
+		if err != nil {
+			w.keepAgain(keep, pending)
+		}
+		errs = append(errs, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pending)) {
 		err := w.write(name, pending[name])
@@ -225,6 +238,26 @@ func (w *writer) flush() {
 	}
 	if len(pending) > 0 || err != nil {
 		w.failing = err != nil
+	}
+	return err == nil
+}
+
+// retryWrite is how long after a failure the store is tried again.
+const retryWrite = 10 * time.Second
+
+// keepAgain wants again what could not be removed, unless something newer is.
+// What is written meanwhile stays.
+func (w *writer) keepAgain(keep map[string]bool, written map[string]record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keep != nil {
+		return
+	}
+	w.keep = maps.Clone(keep)
+	for _, records := range []map[string]record{written, w.pending} {
+		for name := range records {
+			w.keep[name] = true
+		}
 	}
 }
 

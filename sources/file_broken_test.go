@@ -233,6 +233,29 @@ func TestBrokenStoreDelaysNothing(t *testing.T) {
 	})
 }
 
+// A record that could not be removed would bring its pod back after a restart.
+// It is tried again by itself, and what was written meanwhile stays.
+func TestRecordThatCannotBeRemovedIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := files(t, world(map[string]string{"/m/web.yaml": "web app:1"}), nil, nil)
+		r.pass(soon)
+		r.store.Fail(errExhausted)
+		r.tree.Remove("/m/web.yaml")
+		r.pass(soon)
+		r.tree.WriteAtomic("/m/b.yaml", "b x:1")
+		r.pass(soon)
+		r.store.Fail(nil)
+		r.pass(11 * time.Second)
+		if n := len(r.store.Files()); n != 1 {
+			t.Errorf("%d records once the store works again, want that of b.yaml alone: %v", n, r.store.Files())
+		}
+		r.pass(time.Minute)
+		if n := len(r.store.Files()); n != 1 {
+			t.Errorf("%d records a minute later, want 1: %v", n, r.store.Files())
+		}
+	})
+}
+
 func TestUnusableRecordIsNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := world(map[string]string{"/m/web.yaml": "web app:1"})

@@ -72,7 +72,9 @@ func (s *Store) ReadFile(name string) ([]byte, error) {
 func (s *Store) Remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.files, name)
+	if s.err == nil {
+		delete(s.files, name)
+	}
 	return s.err
 }
 
