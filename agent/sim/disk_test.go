@@ -138,6 +138,9 @@ func (s session) Entries(dir string) ([]string, error) {
 			found[string(uid)] = true
 		}
 	}
+	if uid, ok := strings.CutPrefix(dir, "pods/"); ok && len(s.volumes[types.UID(uid)]) > 0 {
+		found["volumes"] = true
+	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
