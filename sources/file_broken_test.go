@@ -242,16 +242,22 @@ func TestRecordThatCannotBeRemovedIsTriedAgain(t *testing.T) {
 		r.store.Fail(errExhausted)
 		r.tree.Remove("/m/web.yaml")
 		r.pass(soon)
-		r.tree.WriteAtomic("/m/b.yaml", "b x:1")
-		r.pass(soon)
 		r.store.Fail(nil)
 		r.pass(11 * time.Second)
-		if n := len(r.store.Files()); n != 1 {
-			t.Errorf("%d records once the store works again, want that of b.yaml alone: %v", n, r.store.Files())
+		if n := len(r.store.Files()); n != 0 {
+			t.Errorf("%d records once the store works again, want none: %v", n, r.store.Files())
 		}
+		r.tree.WriteAtomic("/m/b.yaml", "b x:1")
+		r.pass(soon)
+		r.store.Fail(errExhausted)
+		r.tree.Remove("/m/b.yaml")
+		r.pass(soon)
+		r.tree.WriteAtomic("/m/c.yaml", "c x:1")
+		r.pass(soon)
+		r.store.Fail(nil)
 		r.pass(time.Minute)
 		if n := len(r.store.Files()); n != 1 {
-			t.Errorf("%d records a minute later, want 1: %v", n, r.store.Files())
+			t.Errorf("%d records, want that of c.yaml alone: %v", n, r.store.Files())
 		}
 	})
 }
