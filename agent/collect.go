@@ -59,6 +59,9 @@ func (p *parts) sweepLinks(ctx context.Context) error {
 	for _, c := range list {
 		keep = append(keep, link(c))
 	}
-	_, err = podlog.Sweep(p.cfg.Logs, keep)
+	removed, err := podlog.Sweep(p.cfg.Logs, keep)
+	if removed > 0 {
+		p.loop.LinkAgain(ctx) // one made since the list was may have gone
+	}
 	return err
 }

@@ -125,6 +125,11 @@ func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
 	}
 }
 
+// LinkAgain has the link of every log looked at again.
+func (l *Loop) LinkAgain(ctx context.Context) {
+	l.report(ctx, func(s *state) { s.unlink() })
+}
+
 // report hands f to the goroutine that owns the state; it gives up when ctx ends.
 func (l *Loop) report(ctx context.Context, f func(*state)) {
 	select {

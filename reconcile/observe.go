@@ -94,9 +94,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		}
 	}
 	if full {
-		for _, e := range s.pods {
-			clear(e.linked)
-		}
+		s.unlink()
 	}
 	for _, e := range s.pods {
 		if e.listAfter <= asked {
@@ -108,6 +106,14 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		s.revision++
 		s.resolve()
 		s.holdPorts()
+	}
+	s.markAll()
+}
+
+// unlink forgets which logs are linked, so that each link is looked at again.
+func (s *state) unlink() {
+	for _, e := range s.pods {
+		clear(e.linked)
 	}
 	s.markAll()
 }
