@@ -154,7 +154,7 @@ func (p *parts) settled(ctx context.Context, key pod.Key) (v reconcile.View, why
 			if v.Object.Namespace != key.Namespace || v.Object.Name != key.Name || v.Plan.Pod == nil {
 				continue
 			}
-			if why, done := started(v.Object.Status); done && !v.Busy {
+			if why, done := started(v.Object.Status); done && v.Settled() {
 				return v, why, nil
 			}
 		}
