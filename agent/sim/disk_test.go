@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,7 +26,7 @@ import (
 type disk struct {
 	fate *fake.Fate
 	// full makes writes fail now and then.
-	full bool
+	full atomic.Bool
 	// onRemove sees a pod's folder go, at the instant.
 	onRemove func(types.UID)
 
@@ -85,7 +86,7 @@ var (
 
 func (s session) do(verb, name string, effect func()) error {
 	rates := fake.Rates{}
-	if s.full {
+	if s.full.Load() {
 		rates.Fail = 0.3
 	}
 	call := fake.Call{Verb: verb, Object: name, Min: time.Millisecond, Max: 10 * time.Millisecond, Fence: s.fence, Rates: &rates}

@@ -117,6 +117,6 @@ func (d *driver) images() bool {
 }
 
 func (d *driver) fillDisk() bool {
-	d.disk.full = !d.disk.full
+	d.disk.full.Store(!d.disk.full.Load())
 	return true
 }

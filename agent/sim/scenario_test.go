@@ -210,7 +210,7 @@ func (d *driver) calm() {
 	d.fate.Trace("calm")
 	d.fate.SetRates(fake.Rates{})
 	d.engine.Up()
-	d.disk.full = false
+	d.disk.full.Store(false)
 	for _, image := range []string{"app:1", "app:2", "far:1"} {
 		d.engine.SetImage(image, fake.Image{Present: true, Pullable: true})
 	}
