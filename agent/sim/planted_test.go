@@ -234,7 +234,7 @@ type shredder struct{ session }
 func (s shredder) WriteFile(name string, data []byte) error {
 	if dir, base := path.Split(name); base == "state.json" {
 		uid := types.UID(strings.TrimSuffix(strings.TrimPrefix(dir, "pods/"), "/"))
-		_ = volumes{s.session}.Remove(uid)
+		_ = volumes(s).Remove(uid)
 		_ = s.RemovePod(uid)
 	}
 	return s.session.WriteFile(name, data)

@@ -22,7 +22,6 @@ type driver struct {
 	away   map[string]file // of the folder, while it is gone
 	gone   bool            // the folder
 	down   bool            // the page
-	names  int
 	edits  int
 }
 
