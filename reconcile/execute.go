@@ -32,6 +32,11 @@ func starts(wave []Step) bool {
 	})
 }
 
+// makes reports whether the wave makes containers, whose ids nobody knows yet.
+func makes(wave []Step) bool {
+	return slices.ContainsFunc(wave, func(s Step) bool { return s.Verb == CreateSandbox || s.Verb == CreateContainer })
+}
+
 // startQueued starts the waves that may run now, in the order they came. One
 // that waits follows its pod's plan until it starts.
 func (s *state) startQueued() {
@@ -54,6 +59,9 @@ func (s *state) startQueued() {
 		e.queued, e.busy, e.began = false, true, now
 		if heavy {
 			s.starting = append(s.starting, e)
+		}
+		if makes(e.wave) {
+			s.making++
 		}
 		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, wave: e.wave, mounting: new(sync.Mutex)}
 		for _, seen := range e.seen {

@@ -24,6 +24,9 @@ func (s *state) foldWave(e *entry, outcomes []outcome) {
 			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)
 		}
 	}
+	if makes(e.wave) {
+		s.made()
+	}
 	s.mark(e.key)
 }
 
@@ -61,6 +64,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		s.updateRecord(e, o.step.UID, func(r *Record) { r.State = e.plan.State })
 	case CreateSandbox:
 		s.learn(o.container)
+		s.inspects.add(o.container.ID) // it may have ended since it was inspected
 	case CreateContainer:
 		s.learn(o.container)
 		e.updated[o.container.ID] = o.container.Resources
@@ -92,6 +96,7 @@ func (s *state) updateRecord(e *entry, uid types.UID, change func(*Record)) {
 
 // learn takes over a container that a step made.
 func (s *state) learn(c runtime.Container) {
+	delete(s.strangers, c.ID)
 	seen := s.sight(c.ID, c.Key)
 	s.seq++
 	seen.c, seen.known, seen.made, seen.seq = c, true, true, s.seq

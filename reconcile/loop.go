@@ -45,7 +45,7 @@ type Config struct {
 	Node Node
 	// HostIP is the node's address that status shows, "" for none.
 	HostIP string
-	// Parallel is how many pods make or start containers at a time; 0 is 4. More
+	// Parallel is how many pods make or start containers at a time; 0 is 8. More
 	// than the cores can feed only makes all of them late.
 	Parallel int
 	// Period is that of the full look; 0 is 5 min.
@@ -83,7 +83,7 @@ const slowCall = 5 * time.Second
 // New returns a loop that Run runs.
 func New(cfg Config, deps Deps) *Loop {
 	if cfg.Parallel == 0 {
-		cfg.Parallel = 4
+		cfg.Parallel = 8
 	}
 	if cfg.Period == 0 {
 		cfg.Period = 5 * time.Minute

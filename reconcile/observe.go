@@ -179,8 +179,30 @@ func (s *state) forget(id string) {
 	s.mark(key)
 }
 
-// touched: an event names a container.
-func (s *state) touched(id string) { s.inspects.add(id) }
+// touched: an event names a container. What a wave under way is about is looked
+// at when that ends; until then it would only be asked for twice.
+func (s *state) touched(id string) {
+	key, known := s.byID[id]
+	switch {
+	case !known && s.making > 0:
+		s.strangers[id] = true
+	case known && s.pods[key].busy && slices.ContainsFunc(s.pods[key].wave, func(step Step) bool { return step.ID == id }):
+	default:
+		s.inspects.add(id)
+	}
+}
+
+// made: a wave that makes containers has ended. Those that events named before
+// anybody knew them are its own, or will be another's, or nobody's.
+func (s *state) made() {
+	if s.making--; s.making > 0 {
+		return
+	}
+	for id := range s.strangers {
+		s.inspects.add(id)
+	}
+	clear(s.strangers)
+}
 
 // foldInspect takes an answer over that was asked for at seq asked.
 func (s *state) foldInspect(id string, c runtime.Container, err error, asked uint64) {
@@ -243,10 +265,12 @@ func (q *inspectQueue) add(id string) {
 
 // start sends out as many inspections as may be under way.
 func (q *inspectQueue) start(s *state) {
-	var kept []string
-	for _, id := range q.wanted {
-		if len(q.flying) >= maxInspects || q.flying[id] {
-			kept = append(kept, id)
+	var held []string // an answer about these is awaited
+	next := 0
+	for ; next < len(q.wanted) && len(q.flying) < maxInspects; next++ {
+		id := q.wanted[next]
+		if q.flying[id] {
+			held = append(held, id)
 			continue
 		}
 		delete(q.pending, id)
@@ -260,7 +284,10 @@ func (q *inspectQueue) start(s *state) {
 			})
 		})
 	}
-	q.wanted = kept
+	q.wanted = q.wanted[next:]
+	if len(held) > 0 {
+		q.wanted = append(held, q.wanted...)
+	}
 }
 
 // later asks again after a second.

@@ -45,6 +45,10 @@ type state struct {
 	nextLook time.Time
 	seq      uint64 // rises with each thing learnt
 	inspects inspectQueue
+	// making counts the waves under way that make containers; strangers are ids of
+	// events that may be of those.
+	making    int
+	strangers map[string]bool
 
 	queue    []pod.Key // pods with a wave to start, first come first served
 	starting []*entry  // waves under way that count against Parallel
@@ -93,13 +97,14 @@ type sighting struct {
 
 func newState(l *Loop) *state {
 	return &state{
-		Loop:    l,
-		pods:    make(map[pod.Key]*entry),
-		byID:    make(map[string]pod.Key),
-		due:     make(map[pod.Key]bool),
-		ledger:  NewLedger(),
-		refused: make(map[pod.Key]bool),
-		images:  make(map[string]*image),
+		Loop:      l,
+		pods:      make(map[pod.Key]*entry),
+		byID:      make(map[string]pod.Key),
+		due:       make(map[pod.Key]bool),
+		ledger:    NewLedger(),
+		refused:   make(map[pod.Key]bool),
+		strangers: make(map[string]bool),
+		images:    make(map[string]*image),
 
 		revision: 1,
 	}
