@@ -96,7 +96,7 @@ func PlanPod(in Input) Plan {
 		return plan
 	}
 	uid, current, former := in.split(want)
-	if want != nil && len(current) == 0 && len(former) > 0 && in.Refused != (Waiting{}) {
+	if want != nil && len(current) == 0 && in.Refused != (Waiting{}) && slices.ContainsFunc(former, liveSandbox) {
 		return in.planFormer(former[0].UID)
 	}
 	plan.UID, plan.Pod = uid, want
@@ -158,7 +158,7 @@ func (in Input) holdBack(plan *Plan) {
 // law 1 forbids to follow an absence, it is what was admitted last.
 func (in Input) wanted() (want *pod.Pod, kept string) {
 	holder := in.Holder()
-	if admitted := in.Records[holder.UID].Pod; in.Desired != nil && in.Unheard && admitted != nil && len(in.Observed) > 0 && !sameAdmitted(admitted, in.Desired) {
+	if admitted := in.Records[holder.UID].Pod; in.Desired != nil && in.Unheard && len(in.Observed) > 0 && !sameAdmitted(admitted, in.Desired) {
 		// What a source kept may be older than what runs.
 		return admitted, fmt.Sprintf("source %s has not spoken", in.Desired.Origin.Source)
 	}
@@ -173,6 +173,8 @@ func (in Input) wanted() (want *pod.Pod, kept string) {
 	}
 	return nil, in.Why
 }
+
+func liveSandbox(c runtime.Container) bool { return c.IsSandbox() && c.State == runtime.Running }
 
 // Holder is the generation that stands for the key now.
 type Holder struct {

@@ -237,7 +237,7 @@ func (l *laws) stopped(c *life) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
-	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || !l.upset[c.Key].Before(c.made) {
+	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || !l.upset[c.Key].Before(c.made.Add(-time.Minute)) {
 		return
 	}
 	law := silence
