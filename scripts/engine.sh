@@ -48,10 +48,15 @@ need_client() {
 	command -v docker >/dev/null || install docker-cli
 }
 
-# runs PIDFILE NAME: the process that the file names is there and is NAME. After
-# a reboot without a clean end the number can belong to anything else.
+# runs PIDFILE NAME: the process that the file names is there, is NAME, and has not
+# ended. After a reboot without a clean end the number can belong to anything else.
 runs() {
-	[ -s "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" = "$2" ]
+	[ -s "$1" ] && status=$(head -n 3 "/proc/$(cat "$1")/status" 2>/dev/null) || return 1
+	case $status in
+	*"State:"*Z*) return 1 ;;
+	"Name:"*"$2"*) return 0 ;;
+	*) return 1 ;;
+	esac
 }
 
 wait_for_answer() {
@@ -70,6 +75,10 @@ start_with_systemd() {
 }
 
 start_in_background() {
+	# One that is there may be starting, or about to end.
+	if runs /var/run/docker.pid dockerd && wait_for_answer runs /var/run/docker.pid dockerd; then
+		return
+	fi
 	if ! runs /var/run/docker.pid dockerd; then
 		# Left over from an engine that was killed, these would stop a new one.
 		rm -f /var/run/docker.pid
@@ -79,8 +88,6 @@ start_in_background() {
 		echo $! >"$pidfile"
 		say "started dockerd in the background (log $log, pid $pidfile)"
 		wait_for_answer kill -0 $! 2>/dev/null && return
-	else
-		wait_for_answer runs /var/run/docker.pid dockerd && return
 	fi
 	tail -n 20 "$log" >&2 2>/dev/null || true
 	if grep -qi iptables "$log" 2>/dev/null; then
