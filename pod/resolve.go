@@ -92,9 +92,18 @@ func comparePods(a, b *Pod) int {
 	return cmp.Or(a.Origin.Compare(b.Origin), cmp.Compare(a.Line, b.Line), a.Key().Compare(b.Key()))
 }
 
-// Heard reports whether a source has spoken.
-func (s Set) Heard(id SourceID) bool {
-	return slices.ContainsFunc(s.Sources, func(src Source) bool { return src.ID == id && src.Spoken })
+// Unheard returns the origins that supply what was kept from before: those of a
+// source that has not spoken, and those that say nothing usable now.
+func (s Set) Unheard() map[Origin]bool {
+	unheard := make(map[Origin]bool)
+	for _, src := range s.Sources {
+		for _, o := range src.Origins {
+			if !src.Spoken || o.Stale {
+				unheard[o.Origin] = true
+			}
+		}
+	}
+	return unheard
 }
 
 // MayRemove holds law 1: it says whether a pod that no claim asks for may be

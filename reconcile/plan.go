@@ -20,8 +20,8 @@ type Input struct {
 	Key pod.Key
 	// Desired is what the sources want; nil where nobody wants the key.
 	Desired *pod.Pod
-	// Unheard: the source of Desired has not spoken yet, and supplies what it kept
-	// from before.
+	// Unheard: the origin of Desired says nothing usable now, and supplies what was
+	// kept of it from before.
 	Unheard bool
 	// MayRemove is law 1 for the origin of what runs; Why says why not.
 	MayRemove bool
@@ -160,7 +160,7 @@ func (in Input) wanted() (want *pod.Pod, kept string) {
 	holder := in.Holder()
 	if admitted := in.Records[holder.UID].Pod; in.Desired != nil && in.Unheard && len(in.Observed) > 0 && !sameAdmitted(admitted, in.Desired) {
 		// What a source kept may be older than what runs.
-		return admitted, fmt.Sprintf("source %s has not spoken", in.Desired.Origin.Source)
+		return admitted, fmt.Sprintf("%s says nothing usable", in.Desired.Origin)
 	}
 	if in.MayRemove || in.Desired != nil && (holder.Origin == nil || *holder.Origin == in.Desired.Origin) {
 		return in.Desired, ""

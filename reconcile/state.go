@@ -23,6 +23,7 @@ type state struct {
 	tasks sync.WaitGroup // everything that spawn started
 
 	set       pod.Set
+	unheard   map[pod.Origin]bool // see pod.Set.Unheard
 	haveSet   bool
 	conflicts []pod.Conflict
 
@@ -199,12 +200,13 @@ func (s *state) drain(reports <-chan func(*state)) {
 
 // setDesired takes a new set over.
 func (s *state) setDesired(set pod.Set) {
-	for _, src := range set.Sources {
-		if src.Spoken && !s.set.Heard(src.ID) {
+	unheard := set.Unheard()
+	for o := range s.unheard {
+		if !unheard[o] {
 			s.markAll() // what waited for its word
 		}
 	}
-	s.set, s.haveSet = set, true
+	s.set, s.unheard, s.haveSet = set, unheard, true
 	s.revision++
 	s.resolve()
 }
@@ -383,7 +385,7 @@ func (s *state) input(e *entry) Input {
 		Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {
-		in.Unheard = !s.set.Heard(e.desired.Origin.Source)
+		in.Unheard = s.unheard[e.desired.Origin]
 	}
 	if holder := in.Holder(); e.desired == nil || holder.Origin == nil || *holder.Origin != e.desired.Origin {
 		in.MayRemove, in.Why = s.set.MayRemove(holder.Source, holder.Origin)

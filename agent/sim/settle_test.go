@@ -87,8 +87,9 @@ func (d *driver) converged(when string) {
 		keys[key] = true
 	}
 	folders := map[string]bool{}
+	forgotten := d.forgotten()
 	for _, key := range slices.SortedFunc(maps.Keys(keys), pod.Key.Compare) {
-		if what := d.convergedPod(key, byKey[key], byKey); what != "" {
+		if what := d.convergedPod(key, byKey[key], byKey); what != "" && !forgotten[key] {
 			d.laws.violate(convergence, "%s: %s: %s", when, key, what)
 		}
 		for _, c := range byKey[key] {
@@ -102,10 +103,31 @@ func (d *driver) converged(when string) {
 	}
 }
 
+// forgotten returns the pods whose record was lost in a crash and that no origin
+// speaks of: they are left as they are (laws 1 and 5).
+func (d *driver) forgotten() map[pod.Key]bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	keys := map[pod.Key]bool{}
+	snap, err := d.agent.loop.Snapshot(ctx, 0)
+	if err != nil {
+		d.laws.violate(convergence, "the loop does not answer: %v", err)
+	}
+	for _, v := range snap.Pods {
+		if v.Plan.Kept != "" && v.Plan.Pod == nil {
+			keys[pod.Key{Namespace: v.Object.Namespace, Name: v.Object.Name}] = true
+		}
+	}
+	return keys
+}
+
 // waiting reports whether a folder belongs to a pod that is desired, or may be:
 // one that has finished or waits has no container.
 func (d *driver) waiting(uid string) bool {
 	data := string(d.disk.files["pods/"+uid+"/pod.json"]) + string(d.disk.files["pods/"+uid+"/state.json"])
+	if data == "" {
+		return true // whose it is was lost in a crash (law 5): it costs the folder
+	}
 	for key := range d.truth.said {
 		if versions, sure := d.truth.now(key); (len(versions) > 0 || !sure) && strings.Contains(data, key.Name) {
 			return true
