@@ -154,6 +154,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	pending map[string]record // by name; one without documents is removed
+	order   []string          // the names of pending, as they came
 	keep    map[string]bool   // not nil: remove all others of the source
 	wake    chan struct{}
 
@@ -167,7 +168,7 @@ func newWriter(store Store, source pod.SourceID, now func() time.Time, log *slog
 // put hands on a record. It does not block.
 func (w *writer) put(o pod.Origin, docs []document) {
 	w.mu.Lock()
-	w.pending[recordName(o)] = newRecord(o, docs)
+	w.pend(recordName(o), newRecord(o, docs))
 	if w.keep != nil {
 		w.keep = maps.Clone(w.keep)
 		w.keep[recordName(o)] = true
@@ -211,24 +212,24 @@ func (w *writer) run(ctx context.Context) {
 
 func (w *writer) flush() (done bool) {
 	w.mu.Lock()
-	pending, keep := w.pending, w.keep
-	w.pending, w.keep = map[string]record{}, nil
+	pending, order, keep := w.pending, w.order, w.keep
+	w.pending, w.order, w.keep = map[string]record{}, nil, nil
 	w.mu.Unlock()
 	if w.store == nil {
 		return true
 	}
 	var errs []error
+	for _, name := range order {
+		err := w.write(name, pending[name])
+		if err != nil {
+			w.again(name, pending[name])
+		}
+		errs = append(errs, err)
+	}
 	if keep != nil {
 		err := w.removeAllBut(keep, pending)
 		if err != nil {
 			w.keepAgain(keep, pending)
-		}
-		errs = append(errs, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(pending)) {
-		err := w.write(name, pending[name])
-		if err != nil {
-			w.again(name, pending[name])
 		}
 		errs = append(errs, err)
 	}
@@ -267,8 +268,16 @@ func (w *writer) again(name string, r record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.pending[name]; !ok {
-		w.pending[name] = r
+		w.pend(name, r)
 	}
+}
+
+// pend notes what is to be written, with mu held.
+func (w *writer) pend(name string, r record) {
+	if _, ok := w.pending[name]; !ok {
+		w.order = append(w.order, name)
+	}
+	w.pending[name] = r
 }
 
 func (w *writer) removeAllBut(keep map[string]bool, pending map[string]record) error {
