@@ -154,7 +154,6 @@ type writer struct {
 
 	mu      sync.Mutex
 	pending map[string]record // by name; one without documents is removed
-	order   []string          // the names of pending, as they came
 	keep    map[string]bool   // not nil: remove all others of the source
 	wake    chan struct{}
 
@@ -168,7 +167,7 @@ func newWriter(store Store, source pod.SourceID, now func() time.Time, log *slog
 // put hands on a record. It does not block.
 func (w *writer) put(o pod.Origin, docs []document) {
 	w.mu.Lock()
-	w.pend(recordName(o), newRecord(o, docs))
+	w.pending[recordName(o)] = newRecord(o, docs)
 	if w.keep != nil {
 		w.keep = maps.Clone(w.keep)
 		w.keep[recordName(o)] = true
@@ -212,14 +211,14 @@ func (w *writer) run(ctx context.Context) {
 
 func (w *writer) flush() (done bool) {
 	w.mu.Lock()
-	pending, order, keep := w.pending, w.order, w.keep
-	w.pending, w.order, w.keep = map[string]record{}, nil, nil
+	pending, keep := w.pending, w.keep
+	w.pending, w.keep = map[string]record{}, nil
 	w.mu.Unlock()
 	if w.store == nil {
 		return true
 	}
 	var errs []error
-	for _, name := range order {
+	for _, name := range slices.Sorted(maps.Keys(pending)) {
 		err := w.write(name, pending[name])
 		if err != nil {
 			w.again(name, pending[name])
@@ -268,16 +267,8 @@ func (w *writer) again(name string, r record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.pending[name]; !ok {
-		w.pend(name, r)
+		w.pending[name] = r
 	}
-}
-
-// pend notes what is to be written, with mu held.
-func (w *writer) pend(name string, r record) {
-	if _, ok := w.pending[name]; !ok {
-		w.order = append(w.order, name)
-	}
-	w.pending[name] = r
 }
 
 func (w *writer) removeAllBut(keep map[string]bool, pending map[string]record) error {
