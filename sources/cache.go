@@ -173,7 +173,6 @@ func (w *writer) put(o pod.Origin, docs []document) {
 		w.keep[recordName(o)] = true
 	}
 	w.mu.Unlock()
-	w.signal()
 }
 
 // keepOnly has all records of the source removed whose names keep lacks.
@@ -181,9 +180,9 @@ func (w *writer) keepOnly(keep map[string]bool) {
 	w.mu.Lock()
 	w.keep = keep
 	w.mu.Unlock()
-	w.signal()
 }
 
+// signal has what was put written, all of it at once.
 func (w *writer) signal() {
 	select {
 	case w.wake <- struct{}{}:

@@ -236,4 +236,5 @@ func (l *folder) keep() {
 		}
 		l.cache.keepOnly(keep)
 	}
+	l.cache.signal()
 }

@@ -184,6 +184,7 @@ func (h *HTTP) Run(ctx context.Context, out chan<- Supply) error {
 		if p.unkept {
 			p.unkept = false
 			w.put(p.origin, p.docs)
+			w.signal()
 		}
 	}
 }
