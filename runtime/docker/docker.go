@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"os"
 	goruntime "runtime"
 	"strconv"
 	"strings"
@@ -78,6 +80,8 @@ var _ runtime.Runtime = (*Runtime)(nil)
 // engine is a connection whose API version was negotiated.
 type engine struct {
 	*client.Client
+	// address is where requests go that the library does not make.
+	address *url.URL
 	// arch is the engine's, in Go's spelling.
 	arch string
 	// oomFloor is the lowest oom_score_adj that it can set.
@@ -188,8 +192,13 @@ func connect(ctx context.Context, host string) (*engine, error) {
 			CheckRedirect: client.CheckRedirect,
 		}),
 	}
-	if strings.HasPrefix(host, "tcp:") {
+	address := &url.URL{Scheme: "http", Host: client.DummyHost}
+	if addr, ok := strings.CutPrefix(host, "tcp://"); ok {
 		options = append(options, client.WithTLSClientConfigFromEnv())
+		address.Host = addr
+		if os.Getenv(client.EnvOverrideCertPath) != "" {
+			address.Scheme = "https"
+		}
 	}
 	cli, err := client.NewClientWithOpts(append(options, client.WithHost(host), client.WithVersionFromEnv())...)
 	if err != nil {
@@ -203,7 +212,7 @@ func connect(ctx context.Context, host string) (*engine, error) {
 	cli.NegotiateAPIVersionPing(ping)
 	// The engine is on this machine, so its architecture is ours. To ask would cost
 	// an engine 10 ms, in which it runs its helpers for their versions.
-	return &engine{Client: cli, arch: goruntime.GOARCH, oomFloor: lowestOOMScoreAdj(enginePID(host))}, nil
+	return &engine{Client: cli, address: address, arch: goruntime.GOARCH, oomFloor: lowestOOMScoreAdj(enginePID(host))}, nil
 }
 
 // limit bounds one call.
@@ -217,18 +226,18 @@ func engineHost(host string) (string, error) {
 	if host == "" {
 		host = dockerHostFromEnv()
 	}
-	url, err := client.ParseHostURL(host)
+	address, err := client.ParseHostURL(host)
 	if err != nil {
 		return "", fmt.Errorf("docker host %q: want unix:///path or tcp://127.0.0.1:port", host)
 	}
-	switch url.Scheme {
+	switch address.Scheme {
 	case "unix":
-		if !strings.HasPrefix(url.Host, "/") {
+		if !strings.HasPrefix(address.Host, "/") {
 			return "", fmt.Errorf("docker host %q: the socket's path must be absolute", host)
 		}
 		return host, nil
 	case "tcp":
-		if isLoopback(url.Hostname()) {
+		if isLoopback(address.Hostname()) {
 			return host, nil
 		}
 	}

@@ -2,10 +2,15 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/docker/docker/api/types/events"
+	"github.com/docker/docker/api/types/filters"
 
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -29,48 +34,64 @@ func (r *Runtime) Watch(ctx context.Context, ready func(), changed chan<- string
 
 func (r *Runtime) watch(parent context.Context, e *engine, ready func(), changed chan<- string) error {
 	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	unanswered := time.AfterFunc(min(inspectTimeout, r.cfg.CallTimeout), cancel)
+	stream, err := r.events(ctx, e)
+	if !unanswered.Stop() {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		return r.streamEnded(parent, e, err)
+	}
+	defer stream.Close()
+	ready()
+	for decoder := json.NewDecoder(stream); ; {
+		var message events.Message
+		if err := decoder.Decode(&message); err != nil {
+			return r.streamEnded(parent, e, err)
+		}
+		if !r.concerns(message) {
+			continue
+		}
+		select {
+		case changed <- message.Actor.ID:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// events asks for the stream without the library's help: that does not tell whether
+// the engine has granted it.
+func (r *Runtime) events(ctx context.Context, e *engine) (io.ReadCloser, error) {
+	asked := r.ownerFilter()
+	asked.Add("type", string(events.ContainerEventType))
+	for _, action := range watched {
+		asked.Add("event", string(action))
+	}
+	filters, err := filters.ToJSON(asked)
+	if err != nil {
+		return nil, err
+	}
 	// The engine answers before it subscribes. With an instant before the call
 	// it also hands out what happened in between.
 	now := time.Now()
-	options := events.ListOptions{
-		Since:   fmt.Sprintf("%d.%09d", now.Unix(), now.Nanosecond()),
-		Filters: r.ownerFilter(),
+	query := url.Values{"filters": {filters}, "since": {fmt.Sprintf("%d.%09d", now.Unix(), now.Nanosecond())}}
+	to := e.address.JoinPath("v"+e.ClientVersion(), "events")
+	to.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return nil, err
 	}
-	options.Filters.Add("type", string(events.ContainerEventType))
-	for _, action := range watched {
-		options.Filters.Add("event", string(action))
+	answer, err := e.HTTPClient().Do(request)
+	if err != nil {
+		return nil, err
 	}
-	unanswered := time.AfterFunc(min(inspectTimeout, r.cfg.CallTimeout), cancel)
-	messages, errs := e.Events(ctx, options)
-	defer func() {
-		cancel()
-		for range errs { // until the client's reader has ended
-		}
-	}()
-	if !unanswered.Stop() {
-		return r.streamEnded(parent, e, context.DeadlineExceeded)
+	if answer.StatusCode != http.StatusOK {
+		answer.Body.Close()
+		return nil, unavailable(fmt.Errorf("the engine answers %s", answer.Status))
 	}
-	select {
-	case err := <-errs:
-		return r.streamEnded(parent, e, err)
-	default:
-		ready()
-	}
-	for {
-		select {
-		case message := <-messages:
-			if !r.concerns(message) {
-				continue
-			}
-			select {
-			case changed <- message.Actor.ID:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		case err := <-errs:
-			return r.streamEnded(parent, e, err)
-		}
-	}
+	return answer.Body, nil
 }
 
 // streamEnded forgets the connection: the engine that comes back may be newer,
