@@ -27,6 +27,12 @@ func (s *state) foldWave(e *entry, outcomes []outcome) {
 	if makes(e.wave) {
 		s.made()
 	}
+	for id := range e.touched {
+		if e.seen[id] != nil {
+			s.inspects.add(id)
+		}
+	}
+	clear(e.touched)
 	s.mark(e.key)
 }
 

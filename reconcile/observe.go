@@ -187,6 +187,7 @@ func (s *state) touched(id string) {
 	case !known && s.making > 0:
 		s.strangers[id] = true
 	case known && s.pods[key].busy && slices.ContainsFunc(s.pods[key].wave, func(step Step) bool { return step.ID == id }):
+		s.pods[key].touched[id] = true
 	default:
 		s.inspects.add(id)
 	}

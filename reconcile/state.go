@@ -70,6 +70,8 @@ type entry struct {
 	ended    map[string]time.Time
 	linked   map[string]bool
 	updated  map[string]runtime.Resources
+	// touched are ids that events named while a wave was about them.
+	touched map[string]bool
 	// listAfter, if not 0, holds the pod back until a listing that was asked for at
 	// that seq or later.
 	listAfter uint64
@@ -168,6 +170,7 @@ func (s *state) entry(key pod.Key) *entry {
 			ended:    make(map[string]time.Time),
 			linked:   make(map[string]bool),
 			updated:  make(map[string]runtime.Resources),
+			touched:  make(map[string]bool),
 		}
 		s.pods[key] = e
 	}

@@ -191,8 +191,13 @@ func (v volumes) Remove(uid types.UID) error {
 	return v.do("umount", string(uid), func() { delete(v.volumes, uid) })
 }
 
-// noLogs makes no links.
-type noLogs struct{}
+// links is a session that makes links to logs. Only their time counts.
+type links struct{ session }
 
-func (noLogs) Link(runtime.Container) error    { return nil }
-func (noLogs) Unlink(pod.Key, types.UID) error { return nil }
+func (l links) Link(c runtime.Container) error {
+	return l.do("link", c.Identity.ContainerName(), func() {})
+}
+
+func (l links) Unlink(_ pod.Key, uid types.UID) error {
+	return l.do("unlink", string(uid), func() {})
+}

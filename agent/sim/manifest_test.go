@@ -36,6 +36,7 @@ var programs = [][]string{
 	{"run"}, {"run"}, {"run"}, {"run"}, {"run"}, {"run"},
 	{"ignore-term"},
 	{"exit=0", "after=4m"}, {"exit=1", "after=20s"}, {"exit=0", "after=1s"}, {"oom", "after=2m"},
+	{"exit=0", "after=80ms"}, {"exit=1", "after=10ms"},
 	{"fail-start"},
 }
 

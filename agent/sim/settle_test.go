@@ -22,6 +22,7 @@ import (
 const (
 	settleTime = 25 * time.Minute
 	stillTime  = 11 * time.Minute
+	lookEvery  = 30 * time.Second
 )
 
 // settle checks what a node must be when the faults have stopped.
@@ -29,7 +30,10 @@ func (d *driver) settle() {
 	d.pass(settleTime)
 	d.laws.hold(stillness)
 	d.converged("after the faults")
-	d.pass(stillTime)
+	for range stillTime / lookEvery {
+		d.pass(lookEvery)
+		d.upToDate()
+	}
 	d.converged("after a long quiet")
 	d.planless()
 	d.laws.hold(restartLaw)
@@ -41,6 +45,29 @@ func (d *driver) settle() {
 	d.crash()
 	for _, v := range d.engine.Violations() {
 		d.laws.violate(foreign, "%s", v)
+	}
+}
+
+// upToDate checks that the agent knows which containers have ended: without faults
+// it hears of each at once, and does not need its next full look for that.
+func (d *driver) upToDate() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	snap, err := d.agent.loop.Snapshot(ctx, 0)
+	if err != nil {
+		d.laws.violate(convergence, "the loop does not answer: %v", err)
+		return
+	}
+	truth := map[string]fake.View{}
+	for _, c := range d.engine.Containers() {
+		truth[c.ID] = c
+	}
+	for _, v := range snap.Pods {
+		for _, c := range v.Containers {
+			if is, ok := truth[c.ID]; ok && c.State == runtime.Running && is.Container.Ended() && d.wall().Sub(is.Finished) > lookEvery/2 {
+				d.laws.violate(convergence, "%s ended at %s, and the agent has not heard of it", is.Name, is.Finished.Format(time.TimeOnly))
+			}
+		}
 	}
 }
 

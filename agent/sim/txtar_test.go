@@ -191,10 +191,10 @@ func (s *script) picture(t *testing.T) string {
 			fmt.Fprintf(&b, " (kept: %s)", v.Plan.Kept)
 		}
 		fmt.Fprintln(&b)
-		slices.SortFunc(v.Containers, func(a, b runtime.Container) int {
+		containers := slices.SortedFunc(slices.Values(v.Containers), func(a, b runtime.Container) int {
 			return cmp.Or(strings.Compare(a.Identity.Name, b.Identity.Name), cmp.Compare(a.Attempt, b.Attempt))
 		})
-		for _, c := range v.Containers {
+		for _, c := range containers {
 			fmt.Fprintf(&b, "  %s/%d %s", c.Identity.Name, c.Attempt, c.State)
 			if c.State == runtime.Exited {
 				fmt.Fprintf(&b, " %d", c.ExitCode)

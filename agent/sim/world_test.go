@@ -139,7 +139,7 @@ func (w *world) startAgent(fuse int) {
 	if w.lies.runtime != nil {
 		rt = w.lies.runtime(w, rt)
 	}
-	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: noLogs{}, Log: w.log}
+	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log}
 	if w.lies.store != nil {
 		deps.Store = w.lies.store(store)
 	}
