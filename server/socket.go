@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,7 +39,8 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers on l until ctx ends. state returns the state as soon as its
+// Serve answers on l until ctx ends, and returns when no call is under way any
+// more. state returns the state as soon as its
 // revision is higher than after, and at once for 0.
 func Serve(ctx context.Context, l net.Listener, state func(ctx context.Context, after uint64) (State, error)) error {
 	mux := http.NewServeMux()
@@ -57,8 +59,16 @@ func Serve(ctx context.Context, l net.Listener, state func(ctx context.Context, 
 		// An error is a client that went away.
 		_ = json.NewEncoder(w).Encode(s)
 	})
+	var calls sync.WaitGroup
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		defer calls.Done()
+		mux.ServeHTTP(w, r)
+	})
+	// Closing breaks the connections, so that no client can hold a call.
+	defer calls.Wait()
 	srv := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
+		Handler: counted, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stopped := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -321,5 +322,39 @@ func TestAClientThatWaitsLearnsOfTheEnd(t *testing.T) {
 		}
 	case after := <-next.parked:
 		t.Errorf("waits at the next agent for what comes after %d", after)
+	}
+}
+
+// Law 10: a call that is under way is waited for.
+func TestServeWaitsForItsCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := server.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var left atomic.Bool
+	slow := func(ctx context.Context, _ uint64) (server.State, error) {
+		close(entered)
+		<-leave
+		left.Store(true)
+		return server.State{}, ctx.Err()
+	}
+	go func() {
+		if _, err := server.NewClient(path).State(context.Background(), 0); err == nil {
+			t.Error("the client was answered by an agent that stops")
+		}
+		close(leave) // not before its connection was broken
+	}()
+	go func() {
+		<-entered
+		cancel()
+	}()
+	if err := server.Serve(ctx, l, slow); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if !left.Load() {
+		t.Error("Serve returned while a call was under way")
 	}
 }
