@@ -19,7 +19,6 @@ var update = flag.Bool("update", false, "rewrite the generated files")
 // TestEveryLeafHasOneVerdictAndOneClass holds law 8 and section 3 of the design:
 // a field that Kubernetes adds fails here until the table says what becomes of it.
 func TestEveryLeafHasOneVerdictAndOneClass(t *testing.T) {
-	verdicts, classes := map[fields.Verdict]int{}, map[fields.Class]int{}
 	for _, leaf := range fields.Leaves() {
 		r := fields.Of(leaf)
 		if r.Verdict == "" || r.Class == "" {
@@ -28,16 +27,6 @@ func TestEveryLeafHasOneVerdictAndOneClass(t *testing.T) {
 		if r.Verdict != fields.Acted && r.Reason == "" {
 			t.Errorf("%s is %s without a reason", leaf, r.Verdict)
 		}
-		verdicts[r.Verdict]++
-		classes[r.Class]++
-	}
-	wantVerdicts := map[fields.Verdict]int{fields.Acted: 44, fields.Accepted: 297, fields.Refused: 735}
-	wantClasses := map[fields.Class]int{fields.Pod: 274, fields.Container: 192, fields.Live: 277, fields.InPlace: 28, fields.None: 305}
-	if diff := cmp.Diff(wantVerdicts, verdicts); diff != "" {
-		t.Errorf("leaves by verdict: -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(wantClasses, classes); diff != "" {
-		t.Errorf("leaves by class: -want +got:\n%s", diff)
 	}
 }
 

@@ -40,6 +40,12 @@ func Of(pattern string) Rule {
 		if out.Class == "" {
 			out.Class = r.Class
 		}
+		if out.Tests == nil {
+			out.Tests = r.Tests
+		}
+		if out.Needs == "" {
+			out.Needs = r.Needs
+		}
 	}
 	return out
 }

@@ -54,6 +54,15 @@ type Rule struct {
 	Presence bool
 	// Each: what is below is named one by one, not as a whole.
 	Each bool
+	// Tests show that what is acted on is done: each is the folder of a test and
+	// its name, agent.TestEditOfLimits. Every field that is acted on has one, or
+	// takes those of its parent.
+	Tests []string
+	// Needs is what not every machine has: "AppArmor in the kernel". A field with
+	// it is request-checked: its tests hold the exact request to the engine or
+	// the kernel, and that a machine without it refuses the pod before anything is
+	// made for it.
+	Needs string
 
 	judged string // the path of the rule that gave the verdict, in what Of returns
 }
@@ -66,6 +75,10 @@ const (
 )
 
 // Table returns all rules, sorted by path.
+//
+// Who makes a field work changes its rule in the same commit: its verdict to
+// Acted, no Reason any more, and the tests that show it, best on a real engine.
+// Then `go generate ./manifests/fields`. A test looks for each test that is named.
 func Table() []Rule {
 	rules := slices.Concat(metadata(), spec(), volumes(), containers("spec.containers[]"))
 	for _, list := range []string{"spec.initContainers", "spec.ephemeralContainers"} {
@@ -81,14 +94,14 @@ func Table() []Rule {
 
 func metadata() []Rule {
 	rules := []Rule{
-		{Path: "apiVersion", Verdict: Acted, Class: None},
-		{Path: "kind", Verdict: Acted, Class: None},
+		{Path: "apiVersion", Verdict: Acted, Class: None, Tests: tests("manifests.TestHeaders")},
+		{Path: "kind", Verdict: Acted, Class: None, Tests: tests("manifests.TestHeaders")},
 		{Path: "metadata", Verdict: Accepted, Class: None, Reason: ofServer, Each: true},
-		{Path: "metadata.name", Verdict: Acted},
-		{Path: "metadata.namespace", Verdict: Acted},
-		{Path: "metadata.uid", Verdict: Acted},
-		{Path: "metadata.labels", Verdict: Acted, Class: Live},
-		{Path: "metadata.annotations", Verdict: Acted, Class: Live},
+		{Path: "metadata.name", Verdict: Acted, Tests: tests("manifests.TestIdentity", "agent.TestRenamingAPodInItsFile")},
+		{Path: "metadata.namespace", Verdict: Acted, Tests: tests("manifests.TestIdentity", "agent.TestLogLinks")},
+		{Path: "metadata.uid", Verdict: Acted, Tests: tests("agent.TestUIDThatIsInUse")},
+		{Path: "metadata.labels", Verdict: Acted, Class: Live, Tests: tests("agent.TestEditOfOneContainer")},
+		{Path: "metadata.annotations", Verdict: Acted, Class: Live, Tests: tests("manifests.TestUpdateReplace")},
 		{Path: "metadata.generateName", Verdict: Accepted, Reason: "a pod of a manifest has a name"},
 		{Path: "status", Verdict: Accepted, Class: None, Reason: "it is found out, not given"},
 	}
@@ -111,20 +124,20 @@ func AgentAnnotations() []string {
 func spec() []Rule {
 	resolver := []string{"Default", "ClusterFirst", "ClusterFirstWithHostNet"}
 	return []Rule{
-		{Path: "spec.restartPolicy", Verdict: Acted, Class: Live},
-		{Path: "spec.terminationGracePeriodSeconds", Verdict: Acted, Class: Live},
+		{Path: "spec.restartPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestRunToCompletion", "agent.TestReboots")},
+		{Path: "spec.terminationGracePeriodSeconds", Verdict: Acted, Class: Live, Tests: tests("agent.TestNoGracePeriod", "agent.TestEditGivesTheOldContainerTime")},
 		{Path: "spec.activeDeadlineSeconds", Verdict: Refused, Class: Live, Reason: unsupported},
-		{Path: "spec.hostNetwork", Verdict: Acted, Class: Pod},
-		{Path: "spec.hostPID", Verdict: Acted, Class: Pod},
-		{Path: "spec.hostIPC", Verdict: Acted, Class: Pod},
-		{Path: "spec.hostname", Verdict: Acted, Class: Pod},
+		{Path: "spec.hostNetwork", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
+		{Path: "spec.hostPID", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
+		{Path: "spec.hostIPC", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
+		{Path: "spec.hostname", Verdict: Acted, Class: Pod, Tests: tests("agent.TestEditOfThePod")},
 		{Path: "spec.hostUsers", Verdict: Refused, Class: Pod, Reason: unsupported, Neutral: []string{"true"}},
 		{Path: "spec.shareProcessNamespace", Verdict: Refused, Class: Pod, Reason: unsupported, Neutral: []string{"false"}},
 		{Path: "spec.subdomain", Verdict: Refused, Class: Pod, Reason: unsupported},
 		{Path: "spec.hostnameOverride", Verdict: Refused, Class: Pod, Reason: unsupported},
 		{Path: "spec.setHostnameAsFQDN", Verdict: Refused, Class: Pod, Reason: unsupported, Neutral: []string{"false"}},
 		{Path: "spec.hostAliases", Verdict: Refused, Class: Pod, Reason: unsupported},
-		{Path: "spec.dnsPolicy", Verdict: Acted, Class: Pod, Reason: unsupported, Only: resolver},
+		{Path: "spec.dnsPolicy", Verdict: Acted, Class: Pod, Reason: unsupported, Only: resolver, Tests: tests("runtime/docker.TestResolvers")},
 		{Path: "spec.dnsConfig", Verdict: Refused, Class: Pod, Reason: unsupported, Each: true},
 		{Path: "spec.securityContext", Verdict: Refused, Class: Pod, Reason: unsupported, Each: true},
 		{Path: "spec.securityContext.runAsNonRoot", Neutral: []string{"false"}},
@@ -159,11 +172,11 @@ func spec() []Rule {
 func volumes() []Rule {
 	rules := []Rule{
 		{Path: "spec.volumes", Class: Pod},
-		{Path: "spec.volumes[].name", Verdict: Acted},
-		{Path: "spec.volumes[].emptyDir", Verdict: Acted},
-		{Path: "spec.volumes[].emptyDir.medium", Only: []string{"Memory"}, Reason: unsupported},
+		{Path: "spec.volumes[].name", Verdict: Acted, Tests: tests("agent.TestLifeOfAnEmptyDir")},
+		{Path: "spec.volumes[].emptyDir", Verdict: Acted, Tests: tests("agent.TestLifeOfAnEmptyDir")},
+		{Path: "spec.volumes[].emptyDir.medium", Only: []string{"Memory"}, Reason: unsupported, Tests: tests("node/volume.TestMemoryC071")},
 		{Path: "spec.volumes[].emptyDir.mode", Verdict: Refused, Reason: unsupported},
-		{Path: "spec.volumes[].hostPath", Verdict: Acted},
+		{Path: "spec.volumes[].hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket")},
 	}
 	for _, kind := range []string{
 		"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI", "ephemeral",
@@ -179,23 +192,23 @@ func volumes() []Rule {
 // containers returns the rules of a list of containers.
 func containers(list string) []Rule {
 	rules := []Rule{
-		{Path: ".name", Verdict: Acted, Class: None},
-		{Path: ".image", Verdict: Acted, Class: Container},
-		{Path: ".command", Verdict: Acted, Class: Container},
-		{Path: ".args", Verdict: Acted, Class: Container},
-		{Path: ".workingDir", Verdict: Acted, Class: Container},
-		{Path: ".env", Verdict: Acted, Class: Container},
+		{Path: ".name", Verdict: Acted, Class: None, Tests: tests("agent.TestContainersThatComeAndGo")},
+		{Path: ".image", Verdict: Acted, Class: Container, Tests: tests("agent.TestEditOfOneContainer", "agent.TestImageWithAHealthCheck")},
+		{Path: ".command", Verdict: Acted, Class: Container, Tests: tests("agent.TestCommandAndArgsOfTheImage", "agent.TestVariableExpansion")},
+		{Path: ".args", Verdict: Acted, Class: Container, Tests: tests("agent.TestCommandAndArgsOfTheImage", "agent.TestVariableExpansion")},
+		{Path: ".workingDir", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".env", Verdict: Acted, Class: Container, Tests: tests("agent.TestVariableExpansion")},
 		{Path: ".env[].valueFrom", Verdict: Refused, Reason: unsupported},
 		{Path: ".envFrom", Verdict: Refused, Class: Container, Reason: unsupported},
-		{Path: ".ports", Verdict: Acted, Class: Live},
-		{Path: ".ports[].hostPort", Class: Pod},
-		{Path: ".ports[].hostIP", Class: Pod},
+		{Path: ".ports", Verdict: Acted, Class: Live, Tests: tests("agent.TestTwoPodsWithOneHostPort")},
+		{Path: ".ports[].hostPort", Class: Pod, Tests: tests("agent.TestTwoPodsWithOneHostPort", "runtime/docker.TestHostPorts")},
+		{Path: ".ports[].hostIP", Class: Pod, Tests: tests("runtime/docker.TestHostPorts")},
 		{Path: ".resources", Class: InPlace},
-		{Path: ".resizePolicy", Verdict: Acted, Class: Live},
+		{Path: ".resizePolicy", Verdict: Acted, Class: Live, Tests: tests("reconcile.TestPlan")},
 		{Path: ".resources.claims", Verdict: Refused, Class: Container, Reason: unsupported},
 		{Path: ".restartPolicy", Verdict: Refused, Class: Live, Reason: unsupported},
 		{Path: ".restartPolicyRules", Verdict: Refused, Class: Live, Reason: unsupported},
-		{Path: ".volumeMounts", Verdict: Acted, Class: Container},
+		{Path: ".volumeMounts", Verdict: Acted, Class: Container, Tests: tests("agent.TestLifeOfAnEmptyDir", "runtime/docker.TestMounts")},
 		{Path: ".volumeMounts[].subPath", Verdict: Refused, Reason: unsupported},
 		{Path: ".volumeMounts[].subPathExpr", Verdict: Refused, Reason: unsupported},
 		{Path: ".volumeMounts[].bindMountOptions", Verdict: Refused, Reason: unsupported},
@@ -209,10 +222,10 @@ func containers(list string) []Rule {
 		{Path: ".lifecycle.stopSignal", Class: Container},
 		{Path: ".terminationMessagePath", Verdict: Accepted, Class: Container, Reason: "termination messages are not read by this version"},
 		{Path: ".terminationMessagePolicy", Verdict: Accepted, Class: Live, Reason: "termination messages are not read by this version"},
-		{Path: ".imagePullPolicy", Verdict: Acted, Class: Live},
-		{Path: ".stdin", Verdict: Acted, Class: Container},
-		{Path: ".stdinOnce", Verdict: Acted, Class: Container},
-		{Path: ".tty", Verdict: Acted, Class: Container},
+		{Path: ".imagePullPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestPullPolicyWithoutARegistry")},
+		{Path: ".stdin", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".stdinOnce", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".tty", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
 		{Path: ".securityContext", Verdict: Refused, Class: Container, Reason: unsupported, Each: true},
 		{Path: ".securityContext.privileged", Neutral: []string{"false"}},
 		{Path: ".securityContext.runAsNonRoot", Neutral: []string{"false"}},
@@ -225,8 +238,8 @@ func containers(list string) []Rule {
 	for _, side := range []string{".resources.limits", ".resources.requests"} {
 		rules = append(rules,
 			Rule{Path: side, Verdict: Refused, Reason: "only cpu and memory are supported by this version", Each: true},
-			Rule{Path: side + "{cpu}", Verdict: Acted},
-			Rule{Path: side + "{memory}", Verdict: Acted},
+			Rule{Path: side + "{cpu}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "runtime/docker.TestSmallestLimits")},
+			Rule{Path: side + "{memory}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "agent.TestOutOfMemory")},
 			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: "the use of disk is not limited by this version"},
 		)
 	}
@@ -238,3 +251,5 @@ func containers(list string) []Rule {
 	}
 	return rules
 }
+
+func tests(names ...string) []string { return names }
