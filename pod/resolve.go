@@ -23,7 +23,7 @@ func (s Set) Resolve(holders map[Key]Holder) (desired map[Key]*Pod, conflicts []
 		if len(claims) == 0 {
 			continue
 		}
-		winner := pick(claims, holders[key].Origin)
+		winner := pick(claims, holders[key].Origin, (*Pod).origin)
 		desired[key] = winner
 		for _, p := range claims {
 			if p != winner {
@@ -42,11 +42,53 @@ func (s Set) Resolve(holders map[Key]Holder) (desired map[Key]*Pod, conflicts []
 }
 
 // pick returns the first claim of that origin, else the first of all.
-func pick(claims []*Pod, origin Origin) *Pod {
-	if i := slices.IndexFunc(claims, func(p *Pod) bool { return p.Origin == origin }); i >= 0 {
+func pick[T any](claims []T, origin Origin, of func(T) Origin) T {
+	if i := slices.IndexFunc(claims, func(c T) bool { return of(c) == origin }); i >= 0 {
 		return claims[i]
 	}
 	return claims[0]
+}
+
+func (p *Pod) origin() Origin    { return p.Origin }
+func (o *Object) origin() Origin { return o.Origin }
+
+// ResolveObjects picks, for each object, the supply that holds: that of the
+// origin that held it before (held) as long as it supplies it, else the first.
+//
+// Before every source was looked at once, what was held counts for nothing: at a
+// start the one that answers first would else have all of its names for good.
+// Conflicts are sorted by key, then by the origin that lost. With the objects
+// that it leads to as held, the outcome is the same again.
+func (s Set) ResolveObjects(held map[ObjectKey]*Object) (objects map[ObjectKey]*Object, conflicts []Conflict) {
+	if !s.lookedAt() {
+		held = nil
+	}
+	objects = make(map[ObjectKey]*Object, len(s.Objects))
+	for key, claims := range s.Objects {
+		if len(claims) == 0 {
+			continue
+		}
+		var holder Origin
+		if o := held[key]; o != nil {
+			holder = o.Origin
+		}
+		winner := pick(claims, holder, (*Object).origin)
+		objects[key] = winner
+		for _, o := range claims {
+			if o != winner {
+				conflicts = append(conflicts, Conflict{Object: key, Winner: winner.Origin, Loser: o.Origin, Line: o.Line})
+			}
+		}
+	}
+	slices.SortFunc(conflicts, func(a, b Conflict) int {
+		return cmp.Or(a.Object.Compare(b.Object), a.Loser.Compare(b.Loser), cmp.Compare(a.Line, b.Line))
+	})
+	return objects, conflicts
+}
+
+// lookedAt reports whether each source was looked at once, found or not.
+func (s Set) lookedAt() bool {
+	return !slices.ContainsFunc(s.Sources, func(src Source) bool { return !src.Spoken && src.Problem == "" })
 }
 
 // clashes returns the pods that cannot have the UID they ask for.

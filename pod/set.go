@@ -13,6 +13,9 @@ type Set struct {
 	// Claims has every supply of a key, the one that wins an undecided conflict
 	// first. Resolve picks.
 	Claims map[Key][]*Pod
+	// Objects has every supply of an object that pods may refer to, in the same
+	// order. ResolveObjects picks.
+	Objects map[ObjectKey][]*Object
 	// Sources has the state of each configured source, in the order configured.
 	Sources []Source
 }
@@ -40,6 +43,8 @@ type OriginStatus struct {
 	Origin Origin `json:"origin"`
 	// Pods lists the keys that it supplies now, last good ones included.
 	Pods []Key `json:"pods,omitempty"`
+	// Objects lists the objects that it supplies now, last good ones included.
+	Objects []ObjectKey `json:"objects,omitempty"`
 	// Stale: something here is a last good version, not what the origin says now.
 	Stale bool `json:"stale,omitempty"`
 	// Problems has its errors, warnings and notes, in order of position.
@@ -59,7 +64,10 @@ type Skipped struct {
 
 // Conflict is a supply that lost: its key or its UID is in use by another.
 type Conflict struct {
-	Key    Key    `json:"key"`
+	Key Key `json:"key,omitzero"`
+	// Object is set, and Key is not, where the supply is of an object.
+	Object ObjectKey `json:"object,omitzero"`
+
 	Winner Origin `json:"winner"`
 	Loser  Origin `json:"loser"`
 	// UID is set where not the key but an explicit metadata.uid clashes; Holder
