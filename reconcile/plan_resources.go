@@ -1,0 +1,41 @@
+package reconcile
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// resized reports whether the limits of a running container are not those
+// wanted. What was set in this process counts as set, however the engine spells it.
+func (g *generationPlan) resized(spec *v1.Container, c runtime.Container) bool {
+	want := resources(spec)
+	done, ok := g.in.Updated[c.ID]
+	return c.Resources != want && !(ok && done == want)
+}
+
+// resizeRestarts reports whether the limits that differ are set by a restart.
+func (g *generationPlan) resizeRestarts(spec *v1.Container, c runtime.Container) bool {
+	if !g.resized(spec, c) {
+		return false
+	}
+	want := resources(spec)
+	cpu := c.Resources.CPUShares != want.CPUShares || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
+	memory := c.Resources.Memory != want.Memory
+	return slices.ContainsFunc(spec.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == v1.RestartContainer && (p.ResourceName == v1.ResourceCPU && cpu || p.ResourceName == v1.ResourceMemory && memory)
+	})
+}
+
+// resize sets the limits of a running container in place.
+func (g *generationPlan) resize(spec *v1.Container, c runtime.Container) {
+	if !g.resized(spec, c) {
+		return
+	}
+	if g.held(spec) {
+		return
+	}
+	g.add(Step{Verb: UpdateResources, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: ResourcesChanged})
+}

@@ -1,0 +1,78 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// stopStrays stops every running container that must not run as it is: not in
+// the pod, of an older attempt, of another definition, or in a sandbox that is
+// gone. Dead ones that the pod does not name are removed.
+func (g *generationPlan) stopStrays(sandbox runtime.Container, running bool) {
+	for _, c := range g.observed {
+		if c.IsSandbox() {
+			continue
+		}
+		spec := containerOf(g.pod.Object, c.Name)
+		switch {
+		case spec == nil && c.State == runtime.Running:
+			g.stop(c, Removed, "the pod has no such container any more")
+		case spec == nil:
+			g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Removed})
+		case c.State != runtime.Running:
+		case !running || c.Sandbox != sandbox.Ref():
+			g.stop(c, SandboxChanged, "its sandbox is gone")
+		default:
+			if fields := g.definitionChange(c); len(fields) > 0 {
+				g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
+			} else if g.resizeRestarts(spec, c) {
+				g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
+			} else if newest, _ := g.newest(c.Name); newest.Attempt > c.Attempt && (newest.State == runtime.Running || newest.Ended()) {
+				g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
+			}
+		}
+	}
+	if len(g.plan.Steps) > 0 {
+		g.wave = 1
+	}
+}
+
+func (g *generationPlan) stop(c runtime.Container, reason Reason, message string) {
+	g.add(Step{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Grace: gracePeriod(g.pod), Reason: reason, Message: message})
+}
+
+// definitionChange returns what differs between the definition that a container
+// was made with and the one wanted. A hash of this version decides; the fields
+// that changed are looked up only to name them. With an unknown version the
+// fields decide, and where they are lost nothing changed.
+func (g *generationPlan) definitionChange(c runtime.Container) []string {
+	return g.hashChange(c.Name, c.ContainerHash)
+}
+
+func (g *generationPlan) hashChange(name string, made pod.Hash) []string {
+	want := g.pod.Containers[name]
+	if made == want {
+		return nil
+	}
+	fields := g.changedFields()[name]
+	if made.Version == want.Version && len(fields) == 0 {
+		return []string{"definition"}
+	}
+	return fields
+}
+
+// changedFields returns what differs between pod.json and the pod wanted, by
+// container. Most plans need not know.
+func (g *generationPlan) changedFields() map[string][]string {
+	if g.changed == nil {
+		g.changed = make(map[string][]string)
+		if g.record.Pod != nil {
+			maps.Copy(g.changed, manifests.Changed(g.record.Pod.Object, g.pod.Object).Containers)
+		}
+	}
+	return g.changed
+}
