@@ -175,6 +175,7 @@ func (s *state) forget(id string) {
 	delete(e.ended, id)
 	delete(e.linked, id)
 	delete(e.updated, id)
+	delete(e.probes, id)
 	maps.DeleteFunc(e.failures, func(step string, _ Failure) bool { return strings.HasSuffix(step, "/"+id) })
 	s.mark(key)
 }

@@ -45,7 +45,10 @@ type Input struct {
 	// the log link, the limits last set.
 	Linked  map[string]bool
 	Updated map[string]runtime.Resources
-	Node    Node
+	// Probes has, by container id, what the probes of a running container have
+	// found; one without an entry has not been probed yet.
+	Probes map[string]ProbeState
+	Node   Node
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
 }
@@ -56,6 +59,23 @@ type Node struct {
 	RootDir string
 	Memory  int64 // bytes
 }
+
+// ProbeState is what the probes of a container have come to.
+type ProbeState struct {
+	// Started: the startup probe has succeeded, or there is none.
+	Started bool
+	// Ready: the readiness probe succeeds, or there is none.
+	Ready bool
+	// Unhealthy is the probe that failed as often as it may, LivenessProbe or
+	// StartupProbe; "" where none did. The container is to be stopped for it.
+	Unhealthy string
+}
+
+// The probes that a container can be unhealthy by, as messages name them.
+const (
+	LivenessProbe = "liveness"
+	StartupProbe  = "startup"
+)
 
 // Image is what is known of one image on this node.
 type Image struct {

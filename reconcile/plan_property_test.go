@@ -127,7 +127,7 @@ func drawInput(t *rapid.T) reconcile.Input {
 		Key: key, Desired: drawPod(t, "desired"), MayRemove: rapid.Bool().Draw(t, "may remove"), Why: "silent",
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[string]reconcile.Pull),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Updated: make(map[string]runtime.Resources), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
+		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
 	}
 	if rapid.Bool().Draw(t, "refused") {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: "taken"}
@@ -173,6 +173,12 @@ func drawInput(t *rapid.T) reconcile.Input {
 			c.Finished = start.Add(-time.Duration(rapid.IntRange(0, 700).Draw(t, "ago")) * time.Second)
 			c.Started = c.Finished.Add(-time.Second)
 			in.Ended[c.ID] = c.Finished
+		}
+		if rapid.Bool().Draw(t, "probed") {
+			in.Probes[c.ID] = reconcile.ProbeState{
+				Started: rapid.Bool().Draw(t, "started"), Ready: rapid.Bool().Draw(t, "ready"),
+				Unhealthy: rapid.SampledFrom([]string{"", reconcile.LivenessProbe, reconcile.StartupProbe}).Draw(t, "unhealthy"),
+			}
 		}
 		in.Observed = append(in.Observed, c)
 		if rapid.Bool().Draw(t, "recorded") {

@@ -3,6 +3,9 @@ package reconcile
 import (
 	"fmt"
 	"maps"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
@@ -27,17 +30,48 @@ func (g *generationPlan) stopStrays(sandbox runtime.Container, running bool) {
 		case !running || c.Sandbox != sandbox.Ref():
 			g.stop(c, SandboxChanged, "its sandbox is gone")
 		default:
-			if fields := g.definitionChange(c); len(fields) > 0 {
-				g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
-			} else if g.resizeRestarts(spec, c) {
-				g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
-			} else if newest, _ := g.newest(c.Name); newest.Attempt > c.Attempt && (newest.State == runtime.Running || newest.Ended()) {
-				g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
-			}
+			g.stopMisfit(spec, c)
 		}
 	}
 	if len(g.plan.Steps) > 0 {
 		g.wave = 1
+	}
+}
+
+// stopMisfit stops a container that runs in the right place, but not as it must.
+func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
+	newest, _ := g.newest(c.Name)
+	fields := g.definitionChange(c)
+	switch failed := g.in.Probes[c.ID].Unhealthy; {
+	case len(fields) > 0:
+		g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
+	case g.resizeRestarts(spec, c):
+		g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
+	case newest.Attempt > c.Attempt && (newest.State == runtime.Running || newest.Ended()):
+		g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
+	case failed != "":
+		g.stopUnhealthy(spec, c, failed)
+	}
+}
+
+// stopUnhealthy stops a container whose probe failed for good, within the grace
+// period of that probe where it has one.
+func (g *generationPlan) stopUnhealthy(spec *v1.Container, c runtime.Container, failed string) {
+	grace := gracePeriod(g.pod)
+	if p := probeOf(spec, failed); p != nil && p.TerminationGracePeriodSeconds != nil {
+		grace = max(time.Duration(*p.TerminationGracePeriodSeconds)*time.Second, minGrace)
+	}
+	g.add(Step{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Grace: grace, Reason: Unhealthy, Message: fmt.Sprintf("failed %s probe", failed)})
+}
+
+func probeOf(spec *v1.Container, name string) *v1.Probe {
+	switch name {
+	case LivenessProbe:
+		return spec.LivenessProbe
+	case StartupProbe:
+		return spec.StartupProbe
+	default:
+		return nil
 	}
 }
 

@@ -81,6 +81,8 @@ type observedFile struct {
 		Ran, Ago string
 		OOM      bool
 		Memory   int64
+		// Probed is what its probes say: started, ready, liveness or startup (failed).
+		Probed string
 	}
 	// State is what state.json says; by default that nothing happened.
 	State *reconcile.State
@@ -126,7 +128,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Probes: make(map[string]reconcile.ProbeState), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	if obs.Refused != "" {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: obs.Refused}
@@ -178,6 +180,13 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 			o.Finished = start.Add(-duration(t, c.Ago))
 			o.Started = o.Finished.Add(-duration(t, c.Ran))
 			in.Ended[o.ID] = o.Finished
+		}
+		switch c.Probed {
+		case "":
+		case "started", "ready":
+			in.Probes[o.ID] = reconcile.ProbeState{Started: true, Ready: c.Probed == "ready"}
+		default:
+			in.Probes[o.ID] = reconcile.ProbeState{Unhealthy: c.Probed}
 		}
 		in.Observed = append(in.Observed, o)
 	}

@@ -31,6 +31,7 @@ const (
 	DefinitionChanged Reason = "DefinitionChanged"
 	PodChanged        Reason = "PodChanged"
 	SandboxChanged    Reason = "SandboxChanged"
+	Unhealthy         Reason = "Unhealthy"
 	Removed           Reason = "Removed"
 	Superseded        Reason = "Superseded"
 	Finished          Reason = "Finished"

@@ -70,6 +70,7 @@ type entry struct {
 	ended    map[string]time.Time
 	linked   map[string]bool
 	updated  map[string]runtime.Resources
+	probes   map[string]ProbeState
 	// touched are ids that events named while a wave was about them.
 	touched map[string]bool
 	// listAfter, if not 0, holds the pod back until a listing that was asked for at
@@ -170,6 +171,7 @@ func (s *state) entry(key pod.Key) *entry {
 			ended:    make(map[string]time.Time),
 			linked:   make(map[string]bool),
 			updated:  make(map[string]runtime.Resources),
+			probes:   make(map[string]ProbeState),
 			touched:  make(map[string]bool),
 		}
 		s.pods[key] = e
@@ -384,7 +386,7 @@ func (s *state) input(e *entry) Input {
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
-		Ended: e.ended, Linked: e.linked, Updated: e.updated,
+		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes,
 		Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {
