@@ -24,8 +24,11 @@ func (p *parser) pod(root *decode.Node, broken bool) {
 	doc := Document{Key: p.key(root), Kind: "Pod", Line: root.Line, JSON: text}
 	for _, f := range fields.Check(object) {
 		severity := pod.Note
-		if f.Verdict == fields.Refused {
+		switch {
+		case f.Verdict == fields.Refused:
 			severity, broken = pod.Error, true
+		case f.Warn:
+			severity = pod.Warning
 		}
 		p.problem(severity, root.Find(f.Path), name, f.Path, f.Reason)
 	}

@@ -16,6 +16,8 @@ type Finding struct {
 	Path string
 	// Verdict is Accepted or Refused.
 	Verdict Verdict
+	// Warn: it has no effect, and that may keep the pod from its work.
+	Warn bool
 	// Reason is a phrase that goes with the path: "not supported by this version".
 	Reason string
 }
@@ -102,7 +104,7 @@ func (c *checker) found(v reflect.Value, way []place) {
 	case verdict == Acted || verdict == "":
 		return
 	}
-	f := Finding{Path: where(rule, way), Verdict: verdict, Reason: rule.Reason}
+	f := Finding{Path: where(rule, way), Verdict: verdict, Reason: rule.Reason, Warn: verdict == Accepted && rule.Warn}
 	if verdict == Accepted {
 		f.Reason = "has no effect here: " + rule.Reason
 	}
@@ -137,13 +139,13 @@ func literal(v reflect.Value) string {
 func (c *checker) notes(p *v1.Pod) {
 	if policy := p.Spec.DNSPolicy; policy == v1.DNSClusterFirst || policy == v1.DNSClusterFirstWithHostNet {
 		c.findings = append(c.findings, Finding{
-			"spec.dnsPolicy", Accepted, "has no effect here: there is no cluster DNS, so it is that of the node, as with Default",
+			Path: "spec.dnsPolicy", Verdict: Accepted, Reason: "has no effect here: there is no cluster DNS, so it is that of the node, as with Default",
 		})
 	}
 	for i, v := range p.Spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
 			c.findings = append(c.findings, Finding{
-				fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Accepted, "has no effect here: only that of medium Memory is enforced by this version",
+				Path: fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Verdict: Accepted, Reason: "has no effect here: only that of medium Memory is enforced by this version",
 			})
 		}
 	}

@@ -98,38 +98,31 @@ status: {phase: Running, hostIP: 1.2.3.4}
 			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here: only that of medium Memory is enforced by this version",
 			"accepted status has no effect here: it is found out, not given",
 		}},
+		"what has no effect and may be missed is a warning": {`
+spec: {serviceAccountName: robot, automountServiceAccountToken: true}
+`, []string{
+			"accepted spec.automountServiceAccountToken has no effect here: no token is mounted, since there is no API server that gives one (warning)",
+			"accepted spec.serviceAccountName has no effect here: no token is mounted, since there is no API server that gives one (warning)",
+		}},
 		"what asks for something that is not done is refused": {`
 spec:
-  dnsPolicy: None
-  hostUsers: false
-  securityContext: {runAsUser: 0, fsGroup: 5}
-  volumes: [{name: a, secret: {}}, {name: b, emptyDir: {medium: HugePages}}]
-  initContainers: [{name: a, image: b}]
+  os: {name: windows}
+  readinessGates: [{conditionType: a}, {conditionType: b}]
+  volumes: [{name: a, gitRepo: {repository: x}}, {name: b, csi: {}}]
+  ephemeralContainers: [{name: a, image: b}]
   containers:
-  - securityContext: {privileged: true, allowPrivilegeEscalation: false, capabilities: {add: [A, B]}}
-    env: [{name: a, valueFrom: {fieldRef: {fieldPath: x}}}]
-    envFrom: [{}]
-    volumeMounts: [{subPath: a}]
-    lifecycle: {preStop: {sleep: {seconds: 1}}}
-    livenessProbe: {exec: {command: [a, b]}, periodSeconds: 3}
-    resources: {limits: {nvidia.com/gpu: 1}}
+  - volumeDevices: [{name: a, devicePath: b}]
+    resources: {limits: {nvidia.com/gpu: 1, example.com/a: 2}, claims: [{name: a}]}
 `, []string{
-			"refused spec.containers[0].envFrom not supported by this version",
-			"refused spec.containers[0].env[0].valueFrom not supported by this version",
-			"refused spec.containers[0].lifecycle.preStop not supported by this version",
-			"refused spec.containers[0].livenessProbe not supported by this version",
-			"refused spec.containers[0].resources.limits[nvidia.com/gpu] only cpu and memory are supported by this version",
-			"refused spec.containers[0].securityContext.allowPrivilegeEscalation not supported by this version",
-			"refused spec.containers[0].securityContext.capabilities not supported by this version",
-			"refused spec.containers[0].securityContext.privileged not supported by this version",
-			"refused spec.containers[0].volumeMounts[0].subPath not supported by this version",
-			"refused spec.dnsPolicy not supported by this version",
-			"refused spec.hostUsers not supported by this version",
-			"refused spec.initContainers not supported by this version",
-			"refused spec.securityContext.fsGroup not supported by this version",
-			"refused spec.securityContext.runAsUser not supported by this version",
-			"refused spec.volumes[0].secret not supported by this version",
-			"refused spec.volumes[1].emptyDir.medium not supported by this version",
+			"refused spec.containers[0].resources.claims ResourceClaims are allocated by a scheduler, and there is none; a device can be had by a hostPath below /dev",
+			"refused spec.containers[0].resources.limits[example.com/a] there are no device plugins; a device can be had by a hostPath below /dev",
+			"refused spec.containers[0].resources.limits[nvidia.com/gpu] there are no device plugins; a device can be had by a hostPath below /dev",
+			"refused spec.containers[0].volumeDevices claims are folders here; a block device can be had by a hostPath of type BlockDevice",
+			"refused spec.ephemeralContainers they are for debugging a pod that runs, and no manifest can have them",
+			"refused spec.os this is a Linux machine",
+			"refused spec.readinessGates nobody here sets such a condition, so the pod would never be ready",
+			"refused spec.volumes[0].gitRepo Kubernetes itself does it no more; clone in an init container, into an emptyDir",
+			"refused spec.volumes[1].csi CSI drivers are found through an API server; mount it on the machine, and take a hostPath",
 		}},
 	}
 	for name, tt := range tests {
@@ -140,7 +133,11 @@ spec:
 			}
 			var got []string
 			for _, f := range fields.Check(&pod) {
-				got = append(got, fmt.Sprintf("%s %s %s", f.Verdict, f.Path, f.Reason))
+				text := fmt.Sprintf("%s %s %s", f.Verdict, f.Path, f.Reason)
+				if f.Warn {
+					text += " (warning)"
+				}
+				got = append(got, text)
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -32,7 +32,7 @@ func Of(pattern string) Rule {
 			out.Path, out.Neutral, out.Only, out.Presence = r.Path, r.Neutral, r.Only, r.Presence
 		}
 		if out.Verdict == "" && r.Verdict != "" {
-			out.Verdict, out.Each, out.judged = r.Verdict, r.Each, r.Path
+			out.Verdict, out.Each, out.Warn, out.judged = r.Verdict, r.Each, r.Warn, r.Path
 		}
 		if out.Reason == "" {
 			out.Reason = r.Reason

@@ -1,0 +1,69 @@
+package fields
+
+import (
+	"slices"
+	"strings"
+)
+
+// containers returns the rules of a list of containers.
+func containers(list string) []Rule {
+	rules := []Rule{
+		{Path: ".name", Verdict: Acted, Class: None, Tests: tests("agent.TestContainersThatComeAndGo")},
+		{Path: ".image", Verdict: Acted, Class: Container, Tests: tests("agent.TestEditOfOneContainer", "agent.TestImageWithAHealthCheck")},
+		{Path: ".command", Verdict: Acted, Class: Container, Tests: tests("agent.TestCommandAndArgsOfTheImage", "agent.TestVariableExpansion")},
+		{Path: ".args", Verdict: Acted, Class: Container, Tests: tests("agent.TestCommandAndArgsOfTheImage", "agent.TestVariableExpansion")},
+		{Path: ".workingDir", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".env", Verdict: Acted, Class: Container, Tests: tests("agent.TestVariableExpansion")},
+		{Path: ".env[].valueFrom", Verdict: Refused, Reason: unsupported},
+		{Path: ".envFrom", Verdict: Refused, Class: Container, Reason: unsupported},
+		{Path: ".ports", Verdict: Acted, Class: Live, Tests: tests("agent.TestTwoPodsWithOneHostPort")},
+		{Path: ".ports[].hostPort", Class: Pod, Tests: tests("agent.TestTwoPodsWithOneHostPort", "runtime/docker.TestHostPorts")},
+		{Path: ".ports[].hostIP", Class: Pod, Tests: tests("runtime/docker.TestHostPorts")},
+		{Path: ".resources", Class: InPlace},
+		{Path: ".resizePolicy", Verdict: Acted, Class: Live, Tests: tests("reconcile.TestPlan")},
+		{Path: ".resources.claims", Verdict: Refused, Class: Container, Reason: byScheduler},
+		{Path: ".restartPolicy", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: ".restartPolicyRules", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: ".volumeMounts", Verdict: Acted, Class: Container, Tests: tests("agent.TestLifeOfAnEmptyDir", "runtime/docker.TestMounts")},
+		{Path: ".volumeMounts[].subPath", Verdict: Refused, Reason: unsupported},
+		{Path: ".volumeMounts[].subPathExpr", Verdict: Refused, Reason: unsupported},
+		{Path: ".volumeMounts[].bindMountOptions", Verdict: Refused, Reason: unsupported},
+		{Path: ".volumeMounts[].mountPropagation", Verdict: Refused, Reason: unsupported, Neutral: []string{"None"}},
+		{Path: ".volumeMounts[].recursiveReadOnly", Verdict: Refused, Reason: unsupported, Neutral: []string{"Disabled"}},
+		{Path: ".volumeDevices", Verdict: Refused, Class: Container, Reason: "claims are folders here; a block device can be had by a hostPath of type BlockDevice"},
+		{Path: ".livenessProbe", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: ".readinessProbe", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: ".startupProbe", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: ".lifecycle", Verdict: Refused, Class: Live, Reason: unsupported, Each: true},
+		{Path: ".lifecycle.stopSignal", Class: Container},
+		{Path: ".terminationMessagePath", Verdict: Accepted, Class: Container, Reason: "termination messages are not read by this version"},
+		{Path: ".terminationMessagePolicy", Verdict: Accepted, Class: Live, Reason: "termination messages are not read by this version"},
+		{Path: ".imagePullPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestPullPolicyWithoutARegistry")},
+		{Path: ".stdin", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".stdinOnce", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".tty", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
+		{Path: ".securityContext", Verdict: Refused, Class: Container, Reason: unsupported, Each: true},
+		{Path: ".securityContext.privileged", Neutral: []string{"false"}},
+		{Path: ".securityContext.runAsNonRoot", Neutral: []string{"false"}},
+		{Path: ".securityContext.readOnlyRootFilesystem", Neutral: []string{"false"}},
+		{Path: ".securityContext.allowPrivilegeEscalation", Neutral: []string{"true"}},
+		{Path: ".securityContext.procMount", Neutral: []string{"Default"}},
+		// Only debug containers have it.
+		{Path: ".targetContainerName", Class: None},
+	}
+	for _, side := range []string{".resources.limits", ".resources.requests"} {
+		rules = append(rules,
+			Rule{Path: side, Verdict: Refused, Reason: "there are no device plugins; a device can be had by a hostPath below /dev", Each: true},
+			Rule{Path: side + "{cpu}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "runtime/docker.TestSmallestLimits")},
+			Rule{Path: side + "{memory}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "agent.TestOutOfMemory")},
+			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: "the use of disk is not limited by this version"},
+		)
+	}
+	for i := range rules {
+		rules[i].Path = list + rules[i].Path
+	}
+	if list != "spec.ephemeralContainers[]" {
+		rules = slices.DeleteFunc(rules, func(r Rule) bool { return strings.HasSuffix(r.Path, ".targetContainerName") })
+	}
+	return rules
+}
