@@ -2,10 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // image is one image of the node. Pods share it: one look-up or pull at a time.
@@ -74,13 +76,18 @@ func (s *state) fetchImages(e *entry) {
 func (l *Loop) fetch(ctx context.Context, step Step) (present bool, err error) {
 	rt := l.deps.Runtime
 	if step.Reason != PolicyAlways {
-		if present, err = rt.ImageExists(ctx, step.Image); present || err != nil || step.Verb == CheckImage {
-			return present, err
+		switch _, err = rt.Image(ctx, step.Image); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, runtime.ErrImageNotFound):
+			return false, err
+		case step.Verb == CheckImage:
+			return false, nil
 		}
 	}
 	begin := time.Now()
 	l.deps.Log.Info("pulling image", "pod", step.Pod, "image", step.Image, "reason", string(step.Reason))
-	if err := rt.Pull(ctx, step.Image, l.deps.Progress); err != nil {
+	if err := rt.Pull(ctx, step.Image, runtime.Auth{}, l.deps.Progress); err != nil {
 		return false, err
 	}
 	l.deps.Log.Info("image pulled", "image", step.Image, "took", time.Since(begin).Round(time.Millisecond))

@@ -212,8 +212,8 @@ type forgetful struct {
 	rig *rig
 }
 
-func (f forgetful) Pull(ctx context.Context, ref string, progress func(runtime.PullProgress)) error {
-	err := f.Runtime.Pull(ctx, ref, progress)
+func (f forgetful) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {
+	err := f.Runtime.Pull(ctx, ref, auth, progress)
 	if ref == f.rig.vanish {
 		f.rig.engine.SetImage(ref, fake.Image{Pullable: true})
 	}

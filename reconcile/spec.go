@@ -43,6 +43,7 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int) runtime.SandboxSpec {
 		HostNetwork: spec.HostNetwork,
 		HostPID:     spec.HostPID,
 		HostIPC:     spec.HostIPC,
+		Security:    runtime.Security{Seccomp: runtime.SeccompDefault},
 	}
 	if spec.HostNetwork {
 		return s

@@ -64,6 +64,7 @@ type Resources struct {
 	CPUPeriod int64 // µs
 	CPUQuota  int64 // µs per period
 	Memory    int64 // bytes; memory plus swap gets the same value
+	Pids      int64 // processes and threads
 }
 
 // SandboxRef is the sandbox a container was created in: its id, and when that

@@ -18,6 +18,9 @@ var (
 	// ErrInvalid: the engine refuses the request as it stands; the same request
 	// will be refused again.
 	ErrInvalid = errors.New("invalid request")
+	// ErrUnsupported: this engine, or the machine that it runs on, cannot do what
+	// is asked; nothing was made.
+	ErrUnsupported = errors.New("not supported by the engine")
 	// ErrUnavailable: the engine does not answer, or not in time.
 	ErrUnavailable = errors.New("engine unavailable")
 )
@@ -57,11 +60,55 @@ type Runtime interface {
 	// UpdateResources changes the limits of a running container in place.
 	UpdateResources(ctx context.Context, id string, r Resources) error
 
-	// ImageExists reports whether the engine has the image.
-	ImageExists(ctx context.Context, ref string) (bool, error)
-	// Pull fetches an image. progress may be nil; it is called from one
-	// goroutine.
-	Pull(ctx context.Context, ref string, progress func(PullProgress)) error
+	// Exec runs a command in a running container, as its user and in its working
+	// directory, without a shell and without input, and returns when it ended. most
+	// is how many bytes of its output are kept. One that cannot be started has an
+	// exit code above 125, and says why. When ctx ends first, the command and what
+	// it started are killed, and the error is the context's. ErrNotFound where the
+	// container is gone or does not run.
+	Exec(ctx context.Context, id string, command []string, most int) (ExecResult, error)
+	// LogTail returns the end of what a container wrote: at most so many lines, and
+	// of these at most so many bytes, the last ones. ErrNotFound where it is gone.
+	LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error)
+
+	// Image returns what the engine has under a reference. ErrImageNotFound where
+	// it has nothing.
+	Image(ctx context.Context, ref string) (ImageInfo, error)
+	// Pull fetches an image; the zero Auth is nobody's. progress may be nil; it is
+	// called from one goroutine. ErrImageNotFound and ErrImageDenied are what the
+	// registry says: for what needs a login, some say one and some the other.
+	Pull(ctx context.Context, ref string, auth Auth, progress func(PullProgress)) error
+
+	// Features returns what this engine can do. It may be another one after Watch
+	// returned.
+	Features(context.Context) (Features, error)
+}
+
+// ExecResult is what a command in a container came to.
+type ExecResult struct {
+	ExitCode int
+	// Output is the beginning of what it wrote, stdout and stderr as they came.
+	Output []byte
+}
+
+// ImageInfo is what an image says of itself.
+type ImageInfo struct {
+	// ID is the image's own digest.
+	ID string
+	// User is its USER: "", "name", "uid", or one of these with ":group".
+	User string
+	// StopSignal is its STOPSIGNAL, "" where it has none.
+	StopSignal string
+	// Digests are the references by digest under which it was pulled.
+	Digests []string
+}
+
+// Features are what not every engine, or not every machine, can do.
+type Features struct {
+	// RecursiveReadOnly, ImageMounts and OwnUsers are what Mount.Recursive,
+	// Mount.Image and UserNamespace ask for.
+	RecursiveReadOnly, ImageMounts, OwnUsers bool
+	AppArmor, SELinux, Seccomp               bool
 }
 
 // PullProgress is how far a pull is.

@@ -343,7 +343,7 @@ func TestPullFromLoopback(t *testing.T) {
 	t.Cleanup(server.Close)
 	p := newPods(t, docker.Config{})
 	name := strings.TrimPrefix(server.URL, "http://") + "/app:1"
-	if err := p.Pull(t.Context(), name, nil); !errors.Is(err, runtime.ErrImageNotFound) {
+	if err := p.Pull(t.Context(), name, runtime.Auth{}, nil); !errors.Is(err, runtime.ErrImageNotFound) {
 		t.Errorf("pull of what the registry lacks: %v", err)
 	}
 	buildImage(t, p.raw.Client, name, "ENV A=1")
@@ -357,13 +357,13 @@ func TestPullFromLoopback(t *testing.T) {
 	}
 	removeImage(t, p.raw.Client, name)
 	var last runtime.PullProgress
-	if err := p.Pull(t.Context(), name, func(progress runtime.PullProgress) { last = progress }); err != nil {
+	if err := p.Pull(t.Context(), name, runtime.Auth{}, func(progress runtime.PullProgress) { last = progress }); err != nil {
 		t.Fatal(err)
 	}
 	if last.Image != name || last.Layers == 0 || last.Done != last.Layers {
 		t.Errorf("last progress %+v, want all layers done", last)
 	}
-	if there, err := p.ImageExists(t.Context(), name); err != nil || !there {
-		t.Errorf("image exists: %t, %v", there, err)
+	if info, err := p.Image(t.Context(), name); err != nil || len(info.Digests) != 1 || !strings.HasPrefix(info.ID, "sha256:") {
+		t.Errorf("the image is %+v, %v", info, err)
 	}
 }

@@ -71,6 +71,7 @@ type Runtime struct {
 	current    atomic.Pointer[engine]
 	connecting chan struct{} // holds one token while somebody connects
 	loading    chan struct{} // and while somebody loads the pause image
+	execs      chan struct{} // holds one for each command that is being started
 	oomWarned  atomic.Bool
 	ours       ownedIDs
 }
@@ -136,6 +137,7 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 		pullStall:  pullStall,
 		connecting: make(chan struct{}, 1),
 		loading:    make(chan struct{}, 1),
+		execs:      make(chan struct{}, maxExecStarts),
 	}, nil
 }
 

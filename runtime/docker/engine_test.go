@@ -39,6 +39,8 @@ func TestContract(t *testing.T) {
 			Settle:     500 * time.Millisecond,
 			Exit:       func(code int) []string { return []string{"sh", "-c", "exit " + string(rune('0'+code))} },
 			FailStart:  []string{"/no/such/program"},
+			Hang:       []string{"sh", "-c", "sleep 1000; true"},
+			Say:        func(lines ...string) []string { return append([]string{"printf", "%s\\n"}, lines...) },
 			Somebody:   somebody{raw(t)},
 		}
 	})

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -30,7 +31,10 @@ func (r *Runtime) ensureSandbox(ctx context.Context, spec runtime.SandboxSpec) (
 	if err != nil {
 		return runtime.Container{}, err
 	}
-	dns, err := r.dns(spec.HostNetwork)
+	if err := r.mapped(ctx, e, spec.Users); err != nil {
+		return runtime.Container{}, err
+	}
+	dns, err := r.dns(spec)
 	if err != nil {
 		return runtime.Container{}, err
 	}
@@ -66,6 +70,9 @@ func (r *Runtime) ensureSandbox(ctx context.Context, spec runtime.SandboxSpec) (
 // EnsureContainer implements [runtime.Runtime].
 func (r *Runtime) EnsureContainer(ctx context.Context, spec runtime.ContainerSpec) (string, error) {
 	e, err := r.engine(ctx)
+	if err == nil {
+		err = cmp.Or(e.mountable(spec.Mounts), r.mapped(ctx, e, spec.Users))
+	}
 	if err != nil {
 		return "", fmt.Errorf("create container %s of %s: %w", spec.Name, spec.Key, err)
 	}
@@ -199,7 +206,7 @@ func (r *Runtime) provide(ctx context.Context, e *engine, image pauseImage) erro
 		return err
 	}
 	if image.archive == nil {
-		return r.Pull(ctx, image.ref, nil)
+		return r.Pull(ctx, image.ref, runtime.Auth{}, nil)
 	}
 	ctx, cancel := r.limit(ctx, defaultCallTimeout)
 	defer cancel()

@@ -275,13 +275,19 @@ func TestEngineDown(t *testing.T) {
 	down("sandbox", err)
 	_, err = r.EnsureContainer(ctx, appSpec())
 	down("create", err)
-	_, err = r.ImageExists(ctx, "app:1")
+	_, err = r.Image(ctx, "app:1")
 	down("image", err)
 	down("start", r.Start(ctx, "abc"))
 	down("stop", r.Stop(ctx, "abc", 0))
 	down("remove", r.Remove(ctx, "abc"))
 	down("update", r.UpdateResources(ctx, "abc", runtime.Resources{}))
-	down("pull", r.Pull(ctx, "app:1", nil))
+	down("pull", r.Pull(ctx, "app:1", runtime.Auth{}, nil))
+	_, err = r.Exec(ctx, "abc", []string{"true"}, 1)
+	down("exec", err)
+	_, err = r.LogTail(ctx, "abc", 1, 1)
+	down("log tail", err)
+	_, err = r.Features(ctx)
+	down("features", err)
 	down("watch", r.Watch(ctx, func() { t.Error("ready") }, nil))
 }
 
@@ -427,12 +433,12 @@ func TestUpdateLiftsLimits(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	engine := newScript(t, map[string][]answer{"POST /images/create": {hang}, "GET /containers/abc/json": {hang}})
 	r := engine.Runtime(t, docker.Config{})
-	if _, err := r.ImageExists(t.Context(), "x"); err == nil {
+	if _, err := r.Image(t.Context(), "x"); err == nil {
 		t.Fatal("the script has no such image")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
-	go func() { ended <- r.Pull(ctx, "app:1", nil) }()
+	go func() { ended <- r.Pull(ctx, "app:1", runtime.Auth{}, nil) }()
 	go func() { _, err := r.Inspect(ctx, "abc"); ended <- err }()
 	cancel()
 	for range 2 {

@@ -64,7 +64,7 @@ func (p pods) identity(name string) runtime.Identity {
 
 func (p pods) sandbox(t testing.TB, edit func(*runtime.SandboxSpec)) runtime.Container {
 	t.Helper()
-	spec := runtime.SandboxSpec{Identity: p.identity(runtime.SandboxName), Hostname: "web-node"}
+	spec := runtime.SandboxSpec{Identity: p.identity(runtime.SandboxName), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}}
 	if edit != nil {
 		edit(&spec)
 	}

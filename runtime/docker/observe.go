@@ -125,6 +125,9 @@ func observedResources(r container.Resources) runtime.Resources {
 	if out.Memory >= noMemoryLimit {
 		out.Memory = 0
 	}
+	if r.PidsLimit != nil {
+		out.Pids = max(*r.PidsLimit, 0)
+	}
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -21,13 +22,13 @@ import (
 const pullStall = 5 * time.Minute
 
 // Pull implements [runtime.Runtime]. It has no deadline but that of silence.
-func (r *Runtime) Pull(ctx context.Context, ref string, progress func(runtime.PullProgress)) error {
+func (r *Runtime) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {
 	if _, err := reference.ParseNormalizedNamed(ref); err != nil {
 		return fmt.Errorf("pull %s: %w: %w", ref, runtime.ErrInvalid, err)
 	}
 	e, err := r.engine(ctx)
 	if err == nil {
-		err = r.pull(ctx, e, ref, progress)
+		err = r.pull(ctx, e, ref, auth, progress)
 	}
 	if err != nil {
 		return fmt.Errorf("pull %s: %w", ref, err)
@@ -35,7 +36,11 @@ func (r *Runtime) Pull(ctx context.Context, ref string, progress func(runtime.Pu
 	return nil
 }
 
-func (r *Runtime) pull(ctx context.Context, e *engine, ref string, progress func(runtime.PullProgress)) error {
+func (r *Runtime) pull(ctx context.Context, e *engine, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {
+	login, err := loginHeader(auth)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(r.pullStall, func() {
@@ -43,7 +48,7 @@ func (r *Runtime) pull(ctx context.Context, e *engine, ref string, progress func
 	})
 	defer stalled.Stop()
 
-	stream, err := e.ImagePull(ctx, ref, image.PullOptions{})
+	stream, err := e.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
 	if err != nil {
 		return pullError(ctx, err)
 	}
@@ -56,6 +61,17 @@ func (r *Runtime) pull(ctx context.Context, e *engine, ref string, progress func
 		}
 	})
 	return pullError(ctx, err)
+}
+
+// loginHeader returns what the engine is sent beside a pull; "" for nobody.
+func loginHeader(auth runtime.Auth) (string, error) {
+	if auth == (runtime.Auth{}) {
+		return "", nil
+	}
+	return registry.EncodeAuthConfig(registry.AuthConfig{
+		Username: auth.Username, Password: auth.Password,
+		IdentityToken: auth.IdentityToken, RegistryToken: auth.RegistryToken, ServerAddress: auth.Server,
+	})
 }
 
 // pullError classes what the engine or, through it, the registry said. The

@@ -49,7 +49,7 @@ func TestPull(t *testing.T) {
 		t.Run(scene, func(t *testing.T) {
 			engine := newScript(t, map[string][]answer{pull: {test.answer}})
 			var last runtime.PullProgress
-			err := engine.Runtime(t, docker.Config{}).Pull(t.Context(), test.ref, func(p runtime.PullProgress) { last = p })
+			err := engine.Runtime(t, docker.Config{}).Pull(t.Context(), test.ref, runtime.Auth{}, func(p runtime.PullProgress) { last = p })
 			checkClass(t, err, test.want)
 			if want := (runtime.PullProgress{Image: "app:1", Done: 2, Layers: 2, Bytes: 40, Total: 40}); test.want == nil && last != want {
 				t.Errorf("last progress %+v, want %+v", last, want)
@@ -80,7 +80,7 @@ func TestPullThatStalls(t *testing.T) {
 			t.Parallel()
 			r := newScript(t, map[string][]answer{"POST /images/create": {test.answer}}).Runtime(t, docker.Config{})
 			r.SetPullStall(stall)
-			err := r.Pull(t.Context(), "app:1", nil)
+			err := r.Pull(t.Context(), "app:1", runtime.Auth{}, nil)
 			checkClass(t, err, test.want)
 			if want := "pull app:1: engine unavailable: no progress for 200ms"; err != nil && err.Error() != want {
 				t.Errorf("people are told %q, want %q", err, want)
@@ -98,7 +98,7 @@ func TestPullRefs(t *testing.T) {
 		"r.example/a:1@" + digest: "fromImage=r.example%2Fa&tag=" + strings.Replace(digest, ":", "%3A", 1),
 	} {
 		engine := newScript(t, map[string][]answer{"POST /images/create": {status(http.StatusOK, "")}})
-		if err := engine.Runtime(t, docker.Config{}).Pull(t.Context(), ref, nil); err != nil {
+		if err := engine.Runtime(t, docker.Config{}).Pull(t.Context(), ref, runtime.Auth{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"POST /images/create?" + want}, engine.Calls()); diff != "" {

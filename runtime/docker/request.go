@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/go-connections/nat"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -37,14 +38,16 @@ const sandboxStopTimeout = 10
 
 func sandboxRequest(s settings, spec runtime.SandboxSpec, image string, dns resolvConf, oomFloor int) request {
 	req := s.request(spec.Identity, image, sandboxStopTimeout)
-	req.config.Hostname = spec.Hostname
+	req.secure(spec.Security)
+	req.config.Hostname, req.config.Domainname = spec.Hostname, spec.Domainname
+	req.host.UsernsMode, req.host.Sysctls = users(spec.Users), maps.Clone(spec.Sysctls)
 	req.host.NetworkMode = container.NetworkMode(s.network)
 	req.host.IpcMode = container.IPCModeShareable
 	req.host.DNS, req.host.DNSSearch, req.host.DNSOptions = dns.servers, dns.search, dns.options
 	req.host.OomScoreAdj = max(sandboxOOMScoreAdj, oomFloor)
 	req.host.CPUShares = minCPUShares
 	if spec.HostNetwork {
-		req.config.Hostname = ""
+		req.config.Hostname, req.config.Domainname = "", ""
 		req.host.NetworkMode = "host"
 	} else {
 		req.config.ExposedPorts, req.host.PortBindings = ports(spec.Ports)
@@ -66,19 +69,23 @@ func containerRequest(s settings, spec runtime.ContainerSpec, oomFloor int) requ
 	req.config.Cmd = orNil(spec.Args)
 	req.config.Env = spec.Env
 	req.config.WorkingDir = spec.WorkingDir
+	req.config.StopSignal = spec.StopSignal
 	req.config.Tty, req.config.OpenStdin, req.config.StdinOnce = spec.TTY, spec.Stdin, spec.StdinOnce
 
 	joined := "container:" + spec.Sandbox.ID
 	req.host.NetworkMode = container.NetworkMode(joined)
 	req.host.IpcMode = container.IpcMode(joined)
-	if spec.HostPID {
+	switch {
+	case spec.HostPID:
 		req.host.PidMode = "host"
+	case spec.SharePID:
+		req.host.PidMode = container.PidMode(joined)
 	}
+	req.host.UsernsMode = users(spec.Users)
 	req.host.OomScoreAdj = max(spec.OOMScoreAdj, oomFloor)
 	req.host.Resources = resources(spec.Resources)
 	req.host.Mounts = mounts(spec.Mounts)
-	// As the kubelet has it; a sandbox keeps the engine's default profile.
-	req.host.SecurityOpt = []string{"seccomp=unconfined"}
+	req.secure(spec.Security)
 	return req
 }
 
@@ -124,22 +131,45 @@ func ports(list []runtime.Port) (nat.PortSet, nat.PortMap) {
 func mounts(list []runtime.Mount) []mount.Mount {
 	var out []mount.Mount
 	for _, m := range list {
-		options := &mount.BindOptions{Propagation: mount.PropagationRPrivate}
-		// Engines from 25 on make a read-only mount recursively so; Kubernetes
-		// does only on recursiveReadOnly. Older engines do not know the field.
-		options.ReadOnlyNonRecursive = m.ReadOnly
+		if m.Image != "" {
+			out = append(out, mount.Mount{
+				Type: mount.TypeImage, Source: m.Image, Target: m.ContainerPath,
+				ReadOnly: true, ImageOptions: &mount.ImageOptions{Subpath: m.ImagePath},
+			})
+			continue
+		}
 		out = append(out, mount.Mount{
-			Type: mount.TypeBind, Source: m.HostPath, Target: m.ContainerPath,
-			ReadOnly: m.ReadOnly, BindOptions: options,
+			Type: mount.TypeBind, Source: m.HostPath, Target: m.ContainerPath, ReadOnly: m.ReadOnly,
+			BindOptions: &mount.BindOptions{
+				Propagation: propagation(m.Propagation),
+				// Engines from 25 on make a read-only mount recursively so, where they can,
+				// unless told otherwise. Older ones do not know the field.
+				ReadOnlyNonRecursive:   m.ReadOnly && (m.Recursive == "" || m.Recursive == v1.RecursiveReadOnlyDisabled),
+				ReadOnlyForceRecursive: m.ReadOnly && m.Recursive == v1.RecursiveReadOnlyEnabled,
+			},
 		})
 	}
 	return out
+}
+
+func propagation(mode v1.MountPropagationMode) mount.Propagation {
+	switch mode {
+	case v1.MountPropagationHostToContainer:
+		return mount.PropagationRSlave
+	case v1.MountPropagationBidirectional:
+		return mount.PropagationRShared
+	default:
+		return mount.PropagationRPrivate
+	}
 }
 
 func resources(r runtime.Resources) container.Resources {
 	out := container.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: r.CPUQuota, Memory: r.Memory, MemorySwap: r.Memory}
 	if out.CPUShares > 0 {
 		out.CPUShares = max(out.CPUShares, minCPUShares)
+	}
+	if r.Pids > 0 {
+		out.PidsLimit = &r.Pids
 	}
 	return out
 }
@@ -162,6 +192,10 @@ func updatedResources(r runtime.Resources) container.Resources {
 	}
 	if out.Memory == 0 {
 		out.Memory, out.MemorySwap = noMemoryLimit, noMemoryLimit
+	}
+	if out.PidsLimit == nil {
+		none := int64(-1)
+		out.PidsLimit = &none
 	}
 	return out
 }

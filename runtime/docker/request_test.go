@@ -32,11 +32,11 @@ func TestRequests(t *testing.T) {
 	}{
 		"sandbox": {
 			cfg:     docker.Config{LogMaxSize: 1 << 20, LogMaxFiles: 2},
-			sandbox: &runtime.SandboxSpec{Identity: identity("POD"), Hostname: "web-node"},
+			sandbox: &runtime.SandboxSpec{Identity: identity("POD"), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}},
 		},
 		"sandbox_ports": { // C080
 			cfg: docker.Config{Network: "pods"},
-			sandbox: &runtime.SandboxSpec{Identity: identity("POD"), Hostname: "web-node", Ports: []runtime.Port{
+			sandbox: &runtime.SandboxSpec{Identity: identity("POD"), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}, Ports: []runtime.Port{
 				{ContainerPort: 53, HostPort: 5353, Protocol: v1.ProtocolTCP},
 				{ContainerPort: 53, HostPort: 5353, Protocol: v1.ProtocolUDP},
 				{ContainerPort: 80, HostPort: 8053},
@@ -46,7 +46,7 @@ func TestRequests(t *testing.T) {
 		},
 		"sandbox_host": {
 			sandbox: &runtime.SandboxSpec{
-				Identity: identity("POD"), Hostname: "web-node", HostNetwork: true, HostPID: true, HostIPC: true,
+				Identity: identity("POD"), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}, HostNetwork: true, HostPID: true, HostIPC: true,
 				Ports: []runtime.Port{{ContainerPort: 80, HostPort: 80}},
 			},
 		},

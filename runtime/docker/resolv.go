@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 const (
@@ -94,7 +96,10 @@ func systemResolvers() (etc, behind resolvConf) {
 
 // dns returns what a new sandbox is told. It is read each time: DHCP rewrites
 // these files.
-func (r *Runtime) dns(hostNetwork bool) (resolvConf, error) {
+func (r *Runtime) dns(spec runtime.SandboxSpec) (resolvConf, error) {
+	if spec.DNS != nil {
+		return resolvConf{spec.DNS.Servers, spec.DNS.Searches, spec.DNS.Options}.forEngine(), nil
+	}
 	if r.cfg.ResolvConf != "" {
 		data, err := os.ReadFile(r.cfg.ResolvConf)
 		if err != nil {
@@ -102,7 +107,7 @@ func (r *Runtime) dns(hostNetwork bool) (resolvConf, error) {
 		}
 		return parseResolvConf(string(data)).forEngine(), nil
 	}
-	if hostNetwork {
+	if spec.HostNetwork {
 		return resolvConf{}, nil // the host's loopback is its own
 	}
 	return chooseResolvers(systemResolvers()).resolvConf, nil

@@ -180,26 +180,3 @@ func (r *Runtime) UpdateResources(ctx context.Context, id string, res runtime.Re
 	}
 	return nil
 }
-
-// ImageExists implements [runtime.Runtime].
-func (r *Runtime) ImageExists(ctx context.Context, ref string) (bool, error) {
-	e, err := r.engine(ctx)
-	var there bool
-	if err == nil {
-		there, err = r.hasImage(ctx, e, ref)
-	}
-	if err != nil {
-		return false, fmt.Errorf("inspect image %s: %w", ref, err)
-	}
-	return there, nil
-}
-
-func (r *Runtime) hasImage(ctx context.Context, e *engine, ref string) (bool, error) {
-	ctx, cancel := r.limit(ctx, inspectTimeout)
-	defer cancel()
-	_, err := e.ImageInspect(ctx, ref)
-	if errdefs.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, classify(err)
-}

@@ -23,7 +23,15 @@ func TestConformance(t *testing.T) {
 			IgnoreTERM: []string{"ignore-term"},
 			Exit:       func(code int) []string { return []string{fmt.Sprintf("exit=%d", code)} },
 			FailStart:  []string{"fail-start"},
-			Somebody:   somebody{engine},
+			Hang:       []string{"hang"},
+			Say: func(lines ...string) []string {
+				words := []string{"exit=0"}
+				for _, line := range lines {
+					words = append(words, "say="+line)
+				}
+				return words
+			},
+			Somebody: somebody{engine},
 		}
 	})
 }

@@ -15,6 +15,11 @@ type Config struct {
 	Fate *Fate
 	// Program says what a container runs; ParseProgram if nil.
 	Program func(runtime.ContainerSpec) Program
+	// Exec says what a command in a container is; ParseExec if nil. It must not call
+	// back.
+	Exec func(container View, command []string) Program
+	// Features are what the engine says that it can do.
+	Features runtime.Features
 	// Wall is the machine's wall clock; time.Now if nil.
 	Wall func() time.Time
 	// Observe sees every change of a container at the instant it happens. It must
@@ -37,13 +42,6 @@ type Engine struct {
 	broken      chan struct{}
 	subscribers map[*subscriber]bool
 	violations  []string
-}
-
-// Image is what a registry and the engine know of one reference.
-type Image struct {
-	Present  bool
-	Pullable bool
-	Denied   bool
 }
 
 // FailedStart is the verb of a start that failed: an engine has no event for it.
@@ -90,6 +88,9 @@ func New(c Config) *Engine {
 	if c.Program == nil {
 		c.Program = ParseProgram
 	}
+	if c.Exec == nil {
+		c.Exec = func(_ View, command []string) Program { return ParseExec(command) }
+	}
 	if c.Wall == nil {
 		c.Wall = time.Now
 	}
@@ -105,13 +106,6 @@ func New(c Config) *Engine {
 		broken:      make(chan struct{}),
 		subscribers: map[*subscriber]bool{},
 	}
-}
-
-// SetImage says what is known of an image from now on.
-func (e *Engine) SetImage(ref string, i Image) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.images[ref] = i
 }
 
 // Containers returns everything, ours or not, in the order of their names.

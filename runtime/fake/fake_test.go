@@ -295,12 +295,12 @@ func TestPullMakesAnImagePresent(t *testing.T) {
 		engine.SetImage("secret:1", fake.Image{Denied: true})
 		c := engine.Client(rootDir)
 		for ref, want := range map[string]error{"there:1": nil, "secret:1": runtime.ErrImageDenied, "nowhere:1": runtime.ErrImageNotFound} {
-			err := c.Pull(t.Context(), ref, nil)
+			err := c.Pull(t.Context(), ref, runtime.Auth{}, nil)
 			if !errors.Is(err, want) {
 				t.Errorf("pull %s: %v, want %v", ref, err, want)
 			}
-			if exists, err := c.ImageExists(t.Context(), ref); err != nil || exists != (want == nil) {
-				t.Errorf("%s: exists %t, %v", ref, exists, err)
+			if _, err := c.Image(t.Context(), ref); errors.Is(err, runtime.ErrImageNotFound) != (want != nil) {
+				t.Errorf("look-up of %s: %v", ref, err)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,16 +21,30 @@ type Program struct {
 	After time.Duration
 	Code  int
 	OOM   bool // ends by the OOM killer; Code is 137
+	// Say is what it writes, as soon as it starts.
+	Say string
 	// IgnoreTERM makes only SIGKILL end it.
 	IgnoreTERM bool
 }
 
 // ParseProgram reads a program from the words of a container's command and
-// args: exit=CODE, after=DURATION, oom, ignore-term, fail-start. It passes over
-// all others.
+// args: exit=CODE, after=DURATION, oom, say=LINE, ignore-term, fail-start. It
+// passes over all others.
 func ParseProgram(spec runtime.ContainerSpec) Program {
+	return parse(append(append([]string{}, spec.Command...), spec.Args...))
+}
+
+// ParseExec reads the same words from a command that runs beside a container's
+// own. Unless one of them is hang, it ends.
+func ParseExec(command []string) Program {
+	p := parse(command)
+	p.Exits = !slices.Contains(command, "hang")
+	return p
+}
+
+func parse(words []string) Program {
 	var p Program
-	for _, word := range append(append([]string{}, spec.Command...), spec.Args...) {
+	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "exit":
@@ -40,6 +55,8 @@ func ParseProgram(spec runtime.ContainerSpec) Program {
 			p.After, _ = time.ParseDuration(value)
 		case "oom":
 			p.Exits, p.OOM, p.Code = true, true, 137
+		case "say":
+			p.Say += value + "\n"
 		case "ignore-term":
 			p.IgnoreTERM = true
 		case "fail-start":

@@ -278,12 +278,13 @@ func resources(t *testing.T, b bench) {
 }
 
 func images(t *testing.T, b bench) {
-	for ref, want := range map[string]bool{b.Image: true, b.Missing: false} {
-		if got, err := b.Runtime.ImageExists(b.ctx, ref); err != nil || got != want {
-			t.Errorf("%s: exists %t, %v; want %t", ref, got, err, want)
-		}
+	if info, err := b.Runtime.Image(b.ctx, b.Image); err != nil || info.ID == "" {
+		t.Errorf("%s is %+v, %v", b.Image, info, err)
 	}
-	if err := b.Runtime.Pull(b.ctx, b.Missing, nil); err == nil {
+	if _, err := b.Runtime.Image(b.ctx, b.Missing); !errors.Is(err, runtime.ErrImageNotFound) {
+		t.Errorf("look-up of what the engine lacks: %v, want ErrImageNotFound", err)
+	}
+	if err := b.Runtime.Pull(b.ctx, b.Missing, runtime.Auth{}, nil); err == nil {
 		t.Errorf("%s was pulled", b.Missing)
 	}
 }

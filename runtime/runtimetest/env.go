@@ -32,6 +32,10 @@ type Env struct {
 	Settle     time.Duration
 	// Exit ends at once with that code.
 	Exit func(code int) []string
+	// Say writes lines to stdout, to the end, and exits with 0.
+	Say func(lines ...string) []string
+	// Hang, as a command beside a container's own, runs until it is killed.
+	Hang []string
 	// FailStart cannot be started: there is no such program.
 	FailStart []string
 
@@ -83,6 +87,11 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"watch tells of every change of ours":                   watch,
 		"watch ends with its context":                           watchEnds,
 		"images":                                                images,
+		"exec says what a command wrote and came to":            execEnds,
+		"exec is killed when its time is over":                  execKilled,
+		"exec in what does not run":                             execNowhere,
+		"the end of a log":                                      logTail,
+		"features":                                              features,
 		"a context that is over":                                contextOver,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +121,7 @@ func identity(name string, attempt int) runtime.Identity {
 }
 
 func (b bench) sandboxSpec() runtime.SandboxSpec {
-	return runtime.SandboxSpec{Identity: identity(runtime.SandboxName, 3), Hostname: "web-node"}
+	return runtime.SandboxSpec{Identity: identity(runtime.SandboxName, 3), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}}
 }
 
 func (b bench) sandbox(t *testing.T) runtime.Container {

@@ -1,0 +1,84 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Image is what a registry and the engine know of one reference.
+type Image struct {
+	Present  bool
+	Pullable bool
+	Denied   bool
+	// Login is what a pull has to bring; the zero one lets everybody pull.
+	Login runtime.Auth
+	// User and StopSignal are what the image says of itself.
+	User, StopSignal string
+}
+
+// SetImage says what is known of an image from now on.
+func (e *Engine) SetImage(ref string, i Image) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.images[ref] = i
+}
+
+func (e *Engine) imageID(ref string) string {
+	return fmt.Sprintf("sha256:%016x", e.Fate.Hash("image", ref))
+}
+
+// Image implements runtime.Runtime.
+func (c *Client) Image(ctx context.Context, ref string) (runtime.ImageInfo, error) {
+	var info runtime.ImageInfo
+	err := c.do(ctx, "image", ref, time.Millisecond, 5*time.Millisecond, func() error {
+		image := c.engine.images[ref]
+		if !image.Present {
+			return runtime.ErrImageNotFound
+		}
+		info = runtime.ImageInfo{ID: c.engine.imageID(ref), User: image.User, StopSignal: image.StopSignal}
+		return nil
+	})
+	if err != nil {
+		return runtime.ImageInfo{}, fmt.Errorf("inspect image %s: %w", ref, err)
+	}
+	return info, nil
+}
+
+// Pull implements runtime.Runtime. A reference that nobody set is not in the registry.
+func (c *Client) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {
+	err := c.do(ctx, "pull", ref, 300*time.Millisecond, 20*time.Second, func() error {
+		switch image := c.engine.images[ref]; {
+		case image.Denied, image.Login != (runtime.Auth{}) && image.Login != auth:
+			return fmt.Errorf("%s: %w", ref, runtime.ErrImageDenied)
+		case !image.Pullable:
+			return fmt.Errorf("%s: %w", ref, runtime.ErrImageNotFound)
+		default:
+			image.Present = true
+			c.engine.images[ref] = image
+			return nil
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("pull image %s: %w", ref, err)
+	}
+	if progress != nil {
+		progress(runtime.PullProgress{Image: ref, Done: 1, Layers: 1, Bytes: 1 << 20, Total: 1 << 20})
+	}
+	return nil
+}
+
+// Features implements runtime.Runtime.
+func (c *Client) Features(ctx context.Context) (runtime.Features, error) {
+	var f runtime.Features
+	err := c.do(ctx, "features", c.rootDir, time.Millisecond, 10*time.Millisecond, func() error {
+		f = c.engine.Features
+		return nil
+	})
+	if err != nil {
+		return runtime.Features{}, fmt.Errorf("ask the engine what it can do: %w", err)
+	}
+	return f, nil
+}

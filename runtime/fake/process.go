@@ -1,0 +1,83 @@
+package fake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// Exec implements runtime.Runtime. What the command is, Config.Exec says.
+func (c *Client) Exec(ctx context.Context, id string, command []string, most int) (runtime.ExecResult, error) {
+	name := c.name(id)
+	var p Program
+	var died, broken chan struct{}
+	ended := make(chan struct{})
+	err := c.do(ctx, "exec", name, 20*time.Millisecond, 100*time.Millisecond, func() error {
+		found, err := c.ours(id)
+		switch {
+		case err != nil:
+			return err
+		case found.State != runtime.Running:
+			return fmt.Errorf("container %s does not run: %w", found.Name, runtime.ErrNotFound)
+		}
+		died, broken = found.done, c.engine.broken
+		switch p = c.engine.Exec(found.View, command); {
+		case p.FailStart != "":
+			p.Say, p.Code = p.FailStart, cmp.Or(p.StartCode, 126)
+			close(ended)
+		case p.Exits && p.After == 0:
+			close(ended)
+		case p.Exits:
+			c.engine.Fate.After("exec-exit", name, p.After, time.Millisecond, func() { close(ended) })
+		}
+		return nil
+	})
+	if err == nil {
+		select {
+		case <-ended:
+		case <-died:
+		case <-broken:
+		case <-c.fence:
+		case <-ctx.Done():
+		}
+		switch {
+		case closed(c.fence):
+			err = errFenced
+		case closed(broken):
+			err = c.engine.Fate.Do(ctx, Call{Verb: "exec-wait", Object: name, Max: 5 * time.Millisecond, Fence: c.fence}, func() error { return errBroken })
+		case closed(ended):
+		case closed(died):
+			p.Code = 137
+		default:
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return runtime.ExecResult{}, fmt.Errorf("exec in container %s: %w", id, err)
+	}
+	return runtime.ExecResult{ExitCode: p.Code, Output: []byte(p.Say[:min(len(p.Say), most)])}, nil
+}
+
+// LogTail implements runtime.Runtime. A container that was started said what its
+// program says, once for each start.
+func (c *Client) LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
+	text := ""
+	err := c.do(ctx, "logs", c.name(id), time.Millisecond, 10*time.Millisecond, func() error {
+		found, err := c.ours(id)
+		if err == nil {
+			text = strings.Repeat(found.program.Say, found.run)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the log of container %s: %w", id, err)
+	}
+	all := slices.Collect(strings.Lines(text))
+	text = strings.Join(all[max(len(all)-lines, 0):], "")
+	return []byte(text[max(len(text)-bytes, 0):]), nil
+}
