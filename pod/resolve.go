@@ -155,6 +155,12 @@ func (s Set) MayRemove(kind SourceKind, origin *Origin) (ok bool, why string) {
 	if len(s.Sources) == 0 {
 		return false, "no source is configured"
 	}
+	// What one source dropped while nobody looked, another may have taken over.
+	for _, src := range s.Sources {
+		if src.unseen() {
+			return false, fmt.Sprintf("source %s has not been looked at yet", src.ID)
+		}
+	}
 	ask := s.Sources
 	switch {
 	case origin != nil:
@@ -190,6 +196,12 @@ func allSpoken(sources []Source) (ok bool, why string) {
 		}
 	}
 	return true, ""
+}
+
+// unseen reports whether nobody has looked at the source yet. One that is not
+// there was looked at, and holds nothing back that is not its own.
+func (src Source) unseen() bool {
+	return !src.Spoken && !src.Present && src.Problem == "" && len(src.Origins) == 0
 }
 
 // silent reports whether what the source does not supply says nothing.

@@ -155,6 +155,7 @@ func TestMayRemove(t *testing.T) {
 	fine := func(o pod.Origin) pod.OriginStatus {
 		return pod.OriginStatus{Origin: o, Problems: []pod.Problem{{Severity: pod.Warning, Message: "odd"}}}
 	}
+	away := func(id pod.SourceID) pod.Source { return pod.Source{ID: id, Problem: "not there"} }
 	other := pod.Origin{Source: pod.SourceID{Kind: pod.FileSource, Name: "/other"}, Name: "/other/a.yaml"}
 	tests := map[string]struct {
 		sources []pod.Source
@@ -170,16 +171,19 @@ func TestMayRemove(t *testing.T) {
 		"the origin is a last good version":                          {sources: []pod.Source{spoken(folder, pod.OriginStatus{Origin: fileA, Stale: true})}, origin: &fileA, why: "/m/a.yaml is not read yet"},
 		"the origin's source has not spoken":                         {sources: []pod.Source{{ID: folder, Present: true}, spoken(url)}, origin: &fileA, why: "source file:/m has not spoken"},
 		"the origin's source went away":                              {sources: []pod.Source{{ID: folder, Spoken: true, Problem: "no such folder"}}, origin: &fileA, why: "source file:/m is silent: no such folder"},
-		"another source is silent":                                   {sources: []pod.Source{spoken(folder), {ID: url}}, origin: &fileA},
+		"another source was not looked at yet":                       {sources: []pod.Source{spoken(folder), {ID: url}}, origin: &fileA, why: "source http:http://h/p has not been looked at yet"},
+		"another source is absent for good":                          {sources: []pod.Source{spoken(folder), away(url)}, origin: &fileA},
+		"another source supplies what it said before":                {sources: []pod.Source{spoken(folder), {ID: url, Origins: []pod.OriginStatus{{Origin: web, Stale: true}}}}, origin: &fileA},
+		"another source is still being read":                         {sources: []pod.Source{spoken(url), {ID: folder, Present: true}}, origin: &web},
 		"a source no longer configured, and all others have spoken":  {sources: []pod.Source{spoken(folder), spoken(url)}, origin: &other},
-		"a source no longer configured, and another has not spoken":  {sources: []pod.Source{spoken(folder), {ID: url}}, origin: &other, why: "source http:http://h/p has not spoken"},
+		"a source no longer configured, and another has not spoken":  {sources: []pod.Source{spoken(folder), away(url)}, origin: &other, why: "source http:http://h/p has not spoken"},
 		"a source no longer configured, and another went away":       {sources: []pod.Source{{ID: folder, Spoken: true}, spoken(url)}, origin: &other, why: "source file:/m is silent"},
-		"an unknown origin, and every source of the kind has spoken": {sources: []pod.Source{spoken(folder), {ID: url}}, kind: pod.FileSource},
-		"an unknown origin, and one source of the kind has not":      {sources: []pod.Source{spoken(folder), {ID: other.Source}}, kind: pod.FileSource, why: "source file:/other has not spoken"},
+		"an unknown origin, and every source of the kind has spoken": {sources: []pod.Source{spoken(folder), away(url)}, kind: pod.FileSource},
+		"an unknown origin, and one source of the kind has not":      {sources: []pod.Source{spoken(folder), away(other.Source)}, kind: pod.FileSource, why: "source file:/other has not spoken"},
 		"an unknown origin, and any origin of the kind has errors":   {sources: []pod.Source{spoken(folder, fine(fileA), failed(fileB))}, kind: pod.FileSource, why: "/m/b.yaml has errors"},
 		"an unknown origin, and errors of another kind":              {sources: []pod.Source{spoken(folder), spoken(url, failed(web))}, kind: pod.FileSource},
 		"an unknown origin of a kind that is not configured":         {sources: []pod.Source{spoken(folder)}, kind: pod.HTTPSource},
-		"an unknown origin of such a kind while another is silent":   {sources: []pod.Source{{ID: folder}}, kind: pod.HTTPSource, why: "source file:/m has not spoken"},
+		"an unknown origin of such a kind while another is silent":   {sources: []pod.Source{away(folder)}, kind: pod.HTTPSource, why: "source file:/m has not spoken"},
 	}
 	for name, test := range tests {
 		t.Run("law 1: "+name, func(t *testing.T) {

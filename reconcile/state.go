@@ -205,13 +205,12 @@ func (s *state) drain(reports <-chan func(*state)) {
 
 // setDesired takes a new set over.
 func (s *state) setDesired(set pod.Set) {
-	unheard := set.Unheard()
-	for o := range s.unheard {
-		if !unheard[o] {
-			s.markAll() // what waited for its word
+	for key, e := range s.pods {
+		if e.plan.Kept != "" {
+			s.mark(key) // it waited for the word of a source
 		}
 	}
-	s.set, s.unheard, s.haveSet = set, unheard, true
+	s.set, s.unheard, s.haveSet = set, set.Unheard(), true
 	s.revision++
 	s.resolve()
 }

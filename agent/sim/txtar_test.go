@@ -33,6 +33,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 //	kill|restart|destroy POD/CONTAINER   somebody does that to its newest attempt
 //	engine down|live|up     stop the engine, also with live-restore, and start it
 //	crash                   kill the agent and start it again
+//	agent down|up           kill it, start it
 //	jump DURATION           the wall clock jumps
 //	expect SECTION          the pods and their containers are now as written there
 func TestScripts(t *testing.T) {
@@ -119,6 +120,12 @@ func (s *script) command(t *testing.T, ar *txtar.Archive, words []string) error 
 	case "crash":
 		s.crash()
 		s.startAgent(-1)
+	case "agent":
+		if arg(1) == "up" {
+			s.startAgent(-1)
+		} else {
+			s.crash()
+		}
 	case "expect":
 		want, err := section(ar, arg(1))
 		if err != nil {
