@@ -16,6 +16,7 @@ import (
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -137,7 +138,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	p.loop = reconcile.New(loop, reconcile.Deps{
-		Runtime: engine, Store: dir, Volumes: podVolumes{cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log, Progress: cfg.Progress,
+		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log, Progress: cfg.Progress,
 	})
 	return p, nil
 }

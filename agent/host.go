@@ -2,31 +2,14 @@ package agent
 
 import (
 	"net"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/podlog"
-	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
-
-// podVolumes puts the volumes of pods below a root dir.
-type podVolumes struct{ root string }
-
-func (p podVolumes) dir(uid types.UID) string { return filepath.Join(p.root, "pods", string(uid)) }
-
-func (p podVolumes) Ensure(uid types.UID, v v1.Volume) error {
-	_, err := volume.Ensure(p.dir(uid), v)
-	return err
-}
-
-func (p podVolumes) Path(uid types.UID, v v1.Volume) string { return volume.Path(p.dir(uid), v) }
-
-func (p podVolumes) Remove(uid types.UID) error { return volume.Remove(p.dir(uid)) }
 
 // logLinks keeps the links of log shippers.
 type logLinks struct{ cfg podlog.Config }

@@ -8,9 +8,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -156,16 +153,10 @@ func (j job) removeFolder(s Step) error {
 	return j.deps.Store.RemovePod(s.UID)
 }
 
-// errMount classes what a volume needs and does not find.
-type errMount struct{ err error }
-
-func (e errMount) Error() string { return e.err.Error() }
-func (e errMount) Unwrap() error { return e.err }
-
 // createSandbox sets up every volume of the pod first: one that cannot be had
 // holds the whole pod back.
 func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, error) {
-	if err := j.ensureVolumes(s.UID, j.pod.Object.Spec.Volumes); err != nil {
+	if err := j.ensureVolumes(ctx, s.UID, j.pod.Object.Spec.Volumes); err != nil {
 		return runtime.Container{}, err
 	}
 	return j.deps.Runtime.EnsureSandbox(ctx, sandboxSpec(j.pod, s.UID, s.Attempt))
@@ -175,24 +166,12 @@ func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, erro
 // may be gone since the last attempt.
 func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, error) {
 	c := containerOf(j.pod.Object, s.Container)
-	if err := j.ensureVolumes(s.UID, mounted(j.pod.Object, c)); err != nil {
+	if err := j.ensureVolumes(ctx, s.UID, mounted(j.pod.Object, c)); err != nil {
 		return runtime.Container{}, err
 	}
-	path := func(v v1.Volume) string { return j.deps.Volumes.Path(s.UID, v) }
-	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, path)
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, j.mounts(s.UID, c))
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
-}
-
-func (j job) ensureVolumes(uid types.UID, volumes []v1.Volume) error {
-	j.mounting.Lock()
-	defer j.mounting.Unlock()
-	for _, v := range volumes {
-		if err := j.deps.Volumes.Ensure(uid, v); err != nil {
-			return errMount{err}
-		}
-	}
-	return nil
 }
 
 func (j job) link(id string) error {

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -24,12 +24,13 @@ type Store interface {
 	RemovePod(uid types.UID) error
 }
 
-// Volumes makes the volumes of a pod available on the host.
+// Volumes makes the volumes of a pod available on the host. Calls for one pod do
+// not overlap.
 type Volumes interface {
 	// Ensure makes the volume, or checks it; it is called before each create.
-	Ensure(uid types.UID, v v1.Volume) error
+	Ensure(ctx context.Context, r volume.Request) error
 	// Path is where Ensure puts it. It does no I/O.
-	Path(uid types.UID, v v1.Volume) string
+	Path(r volume.Request) string
 	// Remove unmounts and removes all volumes of a pod that live in its folder.
 	Remove(uid types.UID) error
 }

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -143,9 +144,9 @@ func (f *files) RemovePod(uid types.UID) error {
 
 type noVolumes struct{}
 
-func (noVolumes) Ensure(types.UID, v1.Volume) error    { return nil }
-func (noVolumes) Path(_ types.UID, v v1.Volume) string { return "/" + v.Name }
-func (noVolumes) Remove(types.UID) error               { return nil }
+func (noVolumes) Ensure(context.Context, volume.Request) error { return nil }
+func (noVolumes) Path(r volume.Request) string                 { return "/" + r.Volume.Name }
+func (noVolumes) Remove(types.UID) error                       { return nil }
 
 type noLogs struct{}
 

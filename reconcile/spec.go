@@ -73,8 +73,7 @@ func hostname(p *v1.Pod) string {
 }
 
 // containerSpec returns what the engine is asked for to make a container.
-// volumePath gives the host path of a volume of the pod by its name.
-func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, node Node, volumePath func(v1.Volume) string) runtime.ContainerSpec {
+func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, node Node, mounts []runtime.Mount) runtime.ContainerSpec {
 	env := environment(c.Env)
 	lookup := func(name string) (string, bool) {
 		value, ok := env.values[name]
@@ -94,7 +93,7 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		StdinOnce:   c.StdinOnce,
 		TTY:         c.TTY,
 		HostPID:     p.Object.Spec.HostPID,
-		Mounts:      mounts(p.Object, c, volumePath),
+		Mounts:      mounts,
 		Resources:   resources(c),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
@@ -135,36 +134,6 @@ func expandAll(words []string, lookup func(string) (string, bool)) []string {
 		out = append(out, expand(w, lookup))
 	}
 	return out
-}
-
-func mounts(p *v1.Pod, c *v1.Container, volumePath func(v1.Volume) string) []runtime.Mount {
-	var list []runtime.Mount
-	for _, m := range c.VolumeMounts {
-		if v, ok := volumeOf(p, m.Name); ok {
-			list = append(list, runtime.Mount{HostPath: volumePath(v), ContainerPath: m.MountPath, ReadOnly: m.ReadOnly})
-		}
-	}
-	return list
-}
-
-// mounted returns the volumes of the pod that a container mounts.
-func mounted(p *v1.Pod, c *v1.Container) []v1.Volume {
-	var list []v1.Volume
-	for _, m := range c.VolumeMounts {
-		if v, ok := volumeOf(p, m.Name); ok {
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
-func volumeOf(p *v1.Pod, name string) (v1.Volume, bool) {
-	for _, v := range p.Spec.Volumes {
-		if v.Name == name {
-			return v, true
-		}
-	}
-	return v1.Volume{}, false
 }
 
 // The engine's units of CPU, as the kubelet maps them.

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -198,8 +198,8 @@ func (m *memory) RemovePod(uid types.UID) error {
 // nothing stands for volumes and log links, which the loop's pods do not have.
 type nothing struct{}
 
-func (nothing) Ensure(types.UID, v1.Volume) error { return nil }
-func (nothing) Path(types.UID, v1.Volume) string  { return "" }
-func (nothing) Remove(types.UID) error            { return nil }
-func (nothing) Link(runtime.Container) error      { return nil }
-func (nothing) Unlink(pod.Key, types.UID) error   { return nil }
+func (nothing) Ensure(context.Context, volume.Request) error { return nil }
+func (nothing) Path(volume.Request) string                   { return "" }
+func (nothing) Remove(types.UID) error                       { return nil }
+func (nothing) Link(runtime.Container) error                 { return nil }
+func (nothing) Unlink(pod.Key, types.UID) error              { return nil }

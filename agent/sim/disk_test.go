@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -161,7 +161,7 @@ func (s session) RemovePod(uid types.UID) error {
 }
 
 // Ensure implements reconcile.Volumes.
-func (s session) Ensure(uid types.UID, v v1.Volume) error {
+func (s session) Ensure(_ context.Context, r volume.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -169,18 +169,18 @@ func (s session) Ensure(uid types.UID, v v1.Volume) error {
 		return fs.ErrClosed
 	default:
 	}
-	if !slices.Contains(s.volumes[uid], v.Name) {
-		s.volumes[uid] = append(s.volumes[uid], v.Name)
+	if !slices.Contains(s.volumes[r.UID], r.Volume.Name) {
+		s.volumes[r.UID] = append(s.volumes[r.UID], r.Volume.Name)
 	}
 	return nil
 }
 
 // Path implements reconcile.Volumes.
-func (session) Path(uid types.UID, v v1.Volume) string {
-	if v.HostPath != nil {
-		return v.HostPath.Path
+func (session) Path(r volume.Request) string {
+	if r.Volume.HostPath != nil {
+		return r.Volume.HostPath.Path
 	}
-	return rootDir + "/pods/" + string(uid) + "/volumes/kubernetes.io~empty-dir/" + v.Name
+	return rootDir + "/pods/" + string(r.UID) + "/volumes/kubernetes.io~empty-dir/" + r.Volume.Name
 }
 
 // volumes is a session whose Remove is that of reconcile.Volumes.

@@ -1,0 +1,46 @@
+package volume
+
+import (
+	"fmt"
+	"io/fs"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Request is a volume of a pod, and all that it takes to make it. The calls that
+// only look for it need no more than UID, Namespace and Volume.
+type Request struct {
+	UID       types.UID
+	Namespace string
+	Volume    v1.Volume
+	// Files are the whole content of a configMap, secret, projected or downwardAPI
+	// volume; nil for the other kinds.
+	Files []File
+	// FSGroup is the group that is to own the volume; nil leaves it as it is.
+	FSGroup *int64
+	// ChangePolicy says when; "" is Always. It is for volumes that outlive the pod.
+	ChangePolicy v1.PodFSGroupChangePolicy
+	// MemoryLimit is the pod's in bytes, 0 where it has none. It bounds what a
+	// volume in memory can hold.
+	MemoryLimit int64
+}
+
+// File is one file of a volume's content. Printing it does not tell what is in it.
+type File struct {
+	// Path is relative to the volume: clean, with slashes, not led out by "..", and
+	// its first part does not begin with "..".
+	Path string
+	Data []byte `json:"-"`
+	// Mode has the permission bits that the file gets, whatever the umask. A group
+	// that owns the volume may read it in any case.
+	Mode fs.FileMode
+}
+
+// String returns path, mode and length.
+func (f File) String() string {
+	return fmt.Sprintf("%s (%#o, %d bytes)", f.Path, f.Mode.Perm(), len(f.Data))
+}
+
+// GoString returns the same.
+func (f File) GoString() string { return f.String() }
