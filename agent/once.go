@@ -126,7 +126,7 @@ func onePodAtATime(whole pod.Set) []partSet {
 	})
 	var parts []partSet
 	for i, key := range keys {
-		set := pod.Set{Sources: silent, Claims: make(map[pod.Key][]*pod.Pod)}
+		set := pod.Set{Sources: silent, Claims: make(map[pod.Key][]*pod.Pod), Objects: whole.Objects}
 		for _, k := range keys[:i+1] {
 			set.Claims[k] = whole.Claims[k]
 		}

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 )
 
 // FuzzParse feeds it anything. It never panics, says the same each time, places
-// every problem inside of the file, and what it saved of a good pod reads back to
-// the same pod.
+// every problem inside of the file, and what it saved of a good document reads back
+// to the same.
 func FuzzParse(f *testing.F) {
 	paths, err := filepath.Glob("../testdata/manifests/*/*")
 	if err != nil {
@@ -45,20 +46,19 @@ func FuzzParse(f *testing.F) {
 		}
 		failed := (pod.OriginStatus{Problems: r.Problems}).Failed()
 		for _, d := range r.Documents {
-			if (d.Pod == nil) != (d.JSON == nil) || d.Pod == nil && !failed {
-				t.Fatalf("document on line %d: pod %v, JSON %s, failed %t", d.Line, d.Pod, d.JSON, failed)
+			if d.Broken() != (d.JSON == nil) || d.Broken() && !failed {
+				t.Fatalf("document on line %d: pod %v, object %v, JSON %s, failed %t", d.Line, d.Pod, d.Object, d.JSON, failed)
 			}
-			if d.Pod == nil {
+			if d.Broken() {
 				continue
 			}
 			again := manifests.Parse(d.JSON, file, opts)
-			if len(again.Documents) != 1 || again.Documents[0].Pod == nil {
+			if len(again.Documents) != 1 || again.Documents[0].Broken() {
 				t.Fatalf("%s does not read back: %v", d.JSON, again.Problems)
 			}
-			got, want := *again.Documents[0].Pod, *d.Pod
-			got.Line, want.Line = 0, 0
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%s reads back as another pod:\n%s", d.JSON, diff)
+			got, want := again.Documents[0], d
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(pod.Pod{}, "Line"), cmpopts.IgnoreFields(pod.Object{}, "Line"), cmpopts.IgnoreFields(manifests.Document{}, "Line", "JSON")); diff != "" {
+				t.Fatalf("%s reads back as another:\n%s", d.JSON, diff)
 			}
 		}
 	})

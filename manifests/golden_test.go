@@ -57,11 +57,7 @@ func TestManifests(t *testing.T) {
 func golden(r manifests.Result) []byte {
 	var b bytes.Buffer
 	for _, d := range r.Documents {
-		state := "broken"
-		if d.Pod != nil {
-			state = "good"
-		}
-		fmt.Fprintf(&b, "%d: %s %s %s\n", d.Line, d.Kind, d.Key, state)
+		fmt.Fprintln(&b, line(d))
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(&b, p)

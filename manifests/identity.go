@@ -36,18 +36,26 @@ func Name(name, nodeName string) string {
 // key returns the key that an object's metadata give it as a pod, also where the
 // rest is broken; zero where there is no name.
 func (p *parser) key(root *decode.Node) pod.Key {
-	name, ok := text(root.Member("metadata").Member("name"))
+	namespace, name, ok := written(root)
 	if !ok {
 		return pod.Key{}
 	}
-	namespace := root.Member("metadata").Member("namespace")
-	key := pod.Key{Namespace: v1.NamespaceDefault, Name: Name(name, p.opts.NodeName)}
-	if ns, ok := text(namespace); ok {
-		key.Namespace = ns
-	} else if namespace != nil && namespace.Kind != decode.Null && namespace.Text != "" {
-		return pod.Key{} // it is in a namespace, and nobody knows which
+	return pod.Key{Namespace: namespace, Name: Name(name, p.opts.NodeName)}
+}
+
+// written returns the namespace and name that an object has as it is written.
+func written(root *decode.Node) (namespace, name string, ok bool) {
+	if name, ok = text(root.Member("metadata").Member("name")); !ok {
+		return "", "", false
 	}
-	return key
+	n := root.Member("metadata").Member("namespace")
+	if namespace, ok = text(n); ok {
+		return namespace, name, true
+	}
+	if n != nil && n.Kind != decode.Null && n.Text != "" {
+		return "", "", false // it is in a namespace, and nobody knows which
+	}
+	return v1.NamespaceDefault, name, true
 }
 
 // identify makes an object the pod of this node and source.

@@ -23,7 +23,13 @@ func kindOf(name string) (kind, bool) {
 		return kind{"v1", (*parser).pod}, true
 	case "List", "PodList":
 		return kind{"v1", (*parser).list}, true
-	case "ConfigMap", "Secret", "PersistentVolumeClaim", "Service":
+	case "ConfigMap":
+		return kind{"v1", (*parser).configMap}, true
+	case "Secret":
+		return kind{"v1", (*parser).secret}, true
+	case "PersistentVolumeClaim":
+		return kind{"v1", (*parser).claim}, true
+	case "Service":
 		return kind{apiVersion: "v1"}, true
 	case "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet":
 		return kind{apiVersion: "apps/v1"}, true
@@ -96,7 +102,7 @@ func quote(s string) string {
 }
 
 func meant(name string) string {
-	for _, candidate := range []string{"Pod", "PodList", "List"} {
+	for _, candidate := range []string{"Pod", "PodList", "List", "ConfigMap", "Secret", "PersistentVolumeClaim"} {
 		if strings.EqualFold(name, candidate) {
 			return fmt.Sprintf("; did you mean %s?", candidate)
 		}

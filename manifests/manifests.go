@@ -32,21 +32,40 @@ type Document struct {
 	// Key is that of the pod, with the node's suffix; zero where it is unreadable
 	// or the object is no pod. A broken document can have one.
 	Key pod.Key
+	// ObjectKey is the same of an object beside pods.
+	ObjectKey pod.ObjectKey
 	// Kind is as written.
 	Kind string
 	// Line is where the object begins, from 1.
 	Line int
 	// JSON is the object as written, before identity and defaults, in canonical
-	// JSON with apiVersion and kind. Parse reads it back to the same pod. Nil where
-	// the document is broken.
+	// JSON with apiVersion and kind. Parse reads it back to the same. Nil where the
+	// document is broken. That of a Secret is secret.
 	JSON []byte
-	// Pod is nil where the document is broken.
-	Pod *pod.Pod
+	// Pod is the pod, or Object the object beside pods, that the document holds.
+	// Both are nil where it is broken.
+	Pod    *pod.Pod
+	Object *pod.Object
 }
+
+// Broken reports whether nothing of the document is of use but its name.
+func (d Document) Broken() bool { return d.Pod == nil && d.Object == nil }
+
+// Name returns what the document is about, a pod as one of the kind Pod; zero
+// where that is unreadable.
+func (d Document) Name() pod.ObjectKey {
+	if d.Key != (pod.Key{}) {
+		return pod.ObjectKey{Kind: PodKind, Namespace: d.Key.Namespace, Name: d.Key.Name}
+	}
+	return d.ObjectKey
+}
+
+// PodKind is that of pods among the names of documents.
+const PodKind pod.ObjectKind = "Pod"
 
 // Result is all that an origin says, and what is wrong with it.
 type Result struct {
-	// Documents are in the order of the text, each key once.
+	// Documents are in the order of the text, each name once.
 	Documents []Document
 	// Problems are in order of position.
 	Problems []pod.Problem
@@ -56,7 +75,7 @@ type Result struct {
 // lists unpacked. An origin of zero bytes is an error; one of comments or of an
 // empty list is good and holds nothing.
 func Parse(data []byte, origin pod.Origin, opts Options) Result {
-	p := parser{origin: origin, opts: opts, seen: map[pod.Key]int{}}
+	p := parser{origin: origin, opts: opts, seen: map[pod.ObjectKey]int{}}
 	for _, d := range decode.Documents(data) {
 		for _, e := range d.Errors {
 			p.problem(pod.Error, e.Position, "", "", e.Message)
@@ -81,7 +100,7 @@ type parser struct {
 	origin pod.Origin
 	opts   Options
 	result Result
-	seen   map[pod.Key]int // the line of each pod
+	seen   map[pod.ObjectKey]int // the line of each name
 }
 
 func (p *parser) problem(severity pod.Severity, at decode.Position, object, field, message string) {

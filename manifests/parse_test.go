@@ -20,11 +20,7 @@ func parse(text string) manifests.Result {
 func report(r manifests.Result) []string {
 	var out []string
 	for _, d := range r.Documents {
-		state := "broken"
-		if d.Pod != nil {
-			state = "good"
-		}
-		out = append(out, fmt.Sprintf("%d: %s %s %s", d.Line, d.Kind, d.Key, state))
+		out = append(out, line(d))
 	}
 	for _, p := range r.Problems {
 		if p.Severity != pod.Note {
@@ -32,6 +28,18 @@ func report(r manifests.Result) []string {
 		}
 	}
 	return out
+}
+
+// line tells of a document: where, what, and whether it is of use.
+func line(d manifests.Document) string {
+	state, key := "broken", d.Key.String()
+	if !d.Broken() {
+		state = "good"
+	}
+	if d.ObjectKey != (pod.ObjectKey{}) {
+		key = d.ObjectKey.Namespace + "/" + d.ObjectKey.Name
+	}
+	return fmt.Sprintf("%d: %s %s %s", d.Line, d.Kind, key, state)
 }
 
 const spec = "spec: {containers: [{name: app, image: busybox:stable, command: [sleep, \"3600\"]}]}\n"
@@ -63,7 +71,7 @@ spec:
     image: registry.local/app:1
 `, []string{"1: Pod default/anchors-node1 good"}},
 		"C008: an undefined anchor": {"apiVersion: v1\nkind: Pod\nmetadata: {name: *nope}\n", []string{
-			"3:18: error: is not valid YAML: unknown anchor 'nope' referenced",
+			"3:18: error: is not valid YAML: an alias (*) names no anchor (&) that comes before it",
 		}},
 		"C009: a number in a string field": {`apiVersion: v1
 kind: Pod
@@ -153,9 +161,9 @@ items:
 			"4:3: error: kind: apiVersion and kind are missing: this is no Kubernetes object",
 		}},
 		"a list of something else": {"apiVersion: v1\nkind: List\nitems: {a: b}\n", []string{"3:1: error: items: must be a list, not a mapping"}},
-		"kinds that come later": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {password: hush}\n---\n" + simple("web"), []string{
-			"1: ConfigMap / broken", "6: Pod default/web-node1 good",
-			"2:7: error: kind: kind ConfigMap is not supported yet by this version",
+		"kinds that come later": {"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {password: hush}\n---\n" + simple("web"), []string{
+			"1: Service / broken", "6: Pod default/web-node1 good",
+			"2:7: error: kind: kind Service is not supported yet by this version",
 		}},
 		"a fixed uid": {strings.Replace(simple("web"), "name: web", "name: web, uid: 6f1c2d3e", 1), []string{"1: Pod default/web-node1 good"}},
 		"a uid that is none": {strings.Replace(simple("web"), "name: web", "name: web, uid: ../x", 1), []string{

@@ -16,7 +16,7 @@ import (
 // pod takes in one pod.
 func (p *parser) pod(root *decode.Node, broken bool) {
 	object := &v1.Pod{}
-	name := describe(root)
+	name := describe("Pod", root)
 	text, findings := decode.Fill(root, object)
 	misfits, misfit := p.findings(findings, name)
 	broken = broken || misfit
@@ -51,23 +51,22 @@ func (p *parser) pod(root *decode.Node, broken bool) {
 			Containers: ContainerHashes(object),
 		}
 	}
-	if first, again := p.seen[doc.Key]; again {
+	if first, again := p.add(doc); again {
 		p.problem(pod.Warning, root.Find("metadata.name"), name, "metadata.name",
 			fmt.Sprintf("duplicate pod name: the pod on line %d has it, so this one on line %d is ignored", first, root.Line))
-		return
 	}
-	p.add(doc)
 }
 
-// add takes a document into the result.
-func (p *parser) add(doc Document) {
-	if doc.Key != (pod.Key{}) {
-		if _, again := p.seen[doc.Key]; again {
-			return
+// add takes a document into the result, unless the one on line first has its name.
+func (p *parser) add(doc Document) (first int, again bool) {
+	if name := doc.Name(); name != (pod.ObjectKey{}) {
+		if first, again = p.seen[name]; again {
+			return first, true
 		}
-		p.seen[doc.Key] = doc.Line
+		p.seen[name] = doc.Line
 	}
 	p.result.Documents = append(p.result.Documents, doc)
+	return 0, false
 }
 
 // admit gives an object its identity and defaults, and returns what is wrong
@@ -127,18 +126,18 @@ func message(e *field.Error) string {
 // secret tells of the fields whose values are never shown.
 func secret(path string) bool {
 	return strings.Contains(path, ".env[") && !strings.HasSuffix(path, ".name") ||
-		strings.Contains(path, ".httpHeaders[") || strings.HasPrefix(path, "metadata.annotations")
+		strings.Contains(path, ".httpHeaders[") || strings.HasPrefix(path, "metadata.annotations") || strings.HasPrefix(path, "data[")
 }
 
 // describe names an object for people, as the manifest does.
-func describe(root *decode.Node) string {
+func describe(kind string, root *decode.Node) string {
 	name, ok := text(root.Member("metadata").Member("name"))
 	if !ok {
-		return "Pod"
+		return kind
 	}
 	namespace, ok := text(root.Member("metadata").Member("namespace"))
 	if !ok {
 		namespace = v1.NamespaceDefault
 	}
-	return "Pod " + namespace + "/" + name
+	return kind + " " + namespace + "/" + name
 }

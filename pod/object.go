@@ -24,14 +24,28 @@ const (
 // ObjectKey names an object beside pods. Its name bears no suffix: pods refer to
 // it as it is written.
 type ObjectKey struct {
-	Kind      ObjectKind `json:"kind"`
-	Namespace string     `json:"namespace"`
-	Name      string     `json:"name"`
+	Kind      ObjectKind
+	Namespace string
+	Name      string
 }
 
 // String returns "<kind> <namespace>/<name>", which is how people are told of it.
 func (k ObjectKey) String() string {
 	return fmt.Sprintf("%s %s/%s", k.Kind, k.Namespace, k.Name)
+}
+
+// MarshalText returns what String does.
+func (k ObjectKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (k *ObjectKey) UnmarshalText(text []byte) error {
+	kind, name, ok := strings.Cut(string(text), " ")
+	namespace, name, also := strings.Cut(name, "/")
+	if !ok || !also {
+		return fmt.Errorf("object key %q: want kind namespace/name", text)
+	}
+	*k = ObjectKey{Kind: ObjectKind(kind), Namespace: namespace, Name: name}
+	return nil
 }
 
 // Compare orders keys by kind, namespace, then name.
@@ -45,9 +59,7 @@ type Object struct {
 	Key    ObjectKey
 	Origin Origin
 	// Line is where the object begins in its origin, from 1.
-	Line        int
-	Labels      map[string]string
-	Annotations map[string]string
+	Line int
 	// Data is that of a ConfigMap (text), or of a Secret (any bytes; stringData is
 	// merged in). The values of a Secret hide themselves.
 	Data map[string]Value
@@ -94,7 +106,7 @@ func (o *Object) Value(key string) (v Value, ok bool) {
 }
 
 // SameContent reports whether pods find the same in both, wherever the two come
-// from and whatever their labels and annotations say.
+// from.
 func (o *Object) SameContent(p *Object) bool {
 	return o.Key == p.Key && o.Type == p.Type &&
 		maps.EqualFunc(o.Data, p.Data, Value.Equal) && maps.EqualFunc(o.BinaryData, p.BinaryData, Value.Equal) &&

@@ -3,7 +3,6 @@ package pod
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 )
@@ -12,8 +11,8 @@ import (
 // printed, logged or encoded, it says [Hidden]; only Reveal gives it away. It is
 // never modified; the zero Value is the empty one of a ConfigMap.
 type Value struct {
-	// Behind a pointer, since fmt prints the unexported fields of others without
-	// asking their methods.
+	// Behind a pointer: fmt asks no method for a verb that is not one of strings,
+	// nor for a value in an unexported field.
 	text   *string
 	secret bool
 }
@@ -22,7 +21,6 @@ type Value struct {
 const Hidden = "(hidden)"
 
 var (
-	_ fmt.Formatter  = Value{}
 	_ fmt.Stringer   = Value{}
 	_ fmt.GoStringer = Value{}
 	_ slog.LogValuer = Value{}
@@ -61,16 +59,6 @@ func (v Value) String() string {
 
 // GoString is String in quotes.
 func (v Value) GoString() string { return strconv.Quote(v.String()) }
-
-// Format prints String whatever the verb: with others than those of strings fmt
-// would look inside.
-func (v Value) Format(s fmt.State, verb rune) {
-	if verb == 'q' || s.Flag('#') {
-		_, _ = io.WriteString(s, v.GoString())
-		return
-	}
-	_, _ = io.WriteString(s, v.String())
-}
 
 // LogValue is String.
 func (v Value) LogValue() slog.Value { return slog.StringValue(v.String()) }

@@ -68,7 +68,7 @@ func digest(s string) string {
 func newRecord(o pod.Origin, docs []document) record {
 	r := record{Version: recordVersion, Origin: o}
 	for _, d := range docs {
-		r.Documents = append(r.Documents, recordDocument{Line: d.pod.Line, Object: d.json})
+		r.Documents = append(r.Documents, recordDocument{Line: d.line(), Object: d.json})
 	}
 	return r
 }
@@ -114,13 +114,13 @@ func recall(store Store, parse ParseFunc, log *slog.Logger, name string) (pod.Or
 	var docs []document
 	for _, d := range r.Documents {
 		result := parse(d.Object, r.Origin)
-		if len(result.Documents) != 1 || result.Documents[0].Pod == nil {
+		if len(result.Documents) != 1 || result.Documents[0].Broken() {
 			log.Warn("a last good document is no longer accepted", "origin", r.Origin.Name, "line", d.Line)
 			continue
 		}
-		p := *result.Documents[0].Pod
-		p.Line = d.Line
-		docs = append(docs, document{json: d.Object, pod: &p})
+		doc := documentOf(result.Documents[0], d.Line)
+		doc.json = d.Object
+		docs = append(docs, doc)
 	}
 	return r.Origin, docs
 }

@@ -125,6 +125,43 @@ func TestBrokenFileKeepsItsPods(t *testing.T) {
 	}
 }
 
+// Law 1 for objects beside pods: what each kind of bad content does to a file of a
+// pod and two Secrets, also over a restart of the agent.
+func TestBrokenFileKeepsItsObjects(t *testing.T) {
+	const stale = "present, spoken, web.yaml stale error"
+	for name, test := range map[string]struct{ content, supplied, state string }{
+		"a typo anywhere": {"b?ad", "key=1 (web.yaml), pw=1 (web.yaml), web=app:1 (web.yaml)", stale},
+		"0 bytes":         {"", "key=1 (web.yaml), pw=1 (web.yaml), web=app:1 (web.yaml)", stale},
+		"a good document beside a broken one applies": {"secret key=2\nbad secret pw\nweb app:2", "key=2 (web.yaml), pw=1 (web.yaml), web=app:2 (web.yaml)", stale},
+		"one taken out while another is broken":       {"web app:1\nbad secret pw", "key=1 (web.yaml), pw=1 (web.yaml), web=app:1 (web.yaml)", stale},
+		"a pod of the name of a Secret is another":    {"bad key", "key=1 (web.yaml), pw=1 (web.yaml), web=app:1 (web.yaml)", stale},
+		"one taken out of a good file":                {"web app:1\nsecret pw=2", "pw=2 (web.yaml), web=app:1 (web.yaml)", "present, spoken"},
+		"only a comment removes":                      {"# x", "", "present, spoken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tree := world(map[string]string{"/m/web.yaml": "secret key=1\nweb app:1\nsecret pw=1"})
+				r := files(t, tree, nil, nil)
+				r.want("key=1 (web.yaml), pw=1 (web.yaml), web=app:1 (web.yaml)", "present, spoken")
+				if got := r.last().Source.Origins[0].Objects; len(got) != 2 {
+					t.Errorf("objects of the origin = %v", got)
+				}
+				tree.WriteAtomic("/m/web.yaml", test.content)
+				r.pass(20 * time.Second)
+				r.want(test.supplied, test.state)
+				r.stop()
+				r = files(t, tree, r.store, nil)
+				r.want(test.supplied, test.state)
+				r.pass(time.Minute)
+				r.want(test.supplied, test.state)
+				tree.Remove("/m/web.yaml")
+				r.pass(time.Minute)
+				r.want("", "present, spoken")
+			})
+		})
+	}
+}
+
 func TestErrorIsShownWithinAPollAndStays(t *testing.T) {
 	// C045: a broken file shows its error, with file and line.
 	synctest.Test(t, func(t *testing.T) {

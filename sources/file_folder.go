@@ -187,7 +187,7 @@ func (l *folder) silence(err error) (changed bool) {
 
 func (l *folder) pods() (n int) {
 	for _, f := range l.files {
-		n += len(f.docs)
+		n += len(status(f.origin, f.docs, nil, false).Pods)
 	}
 	return n
 }
@@ -211,9 +211,7 @@ func (l *folder) supply() Supply {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		f := l.files[path]
 		s.Source.Origins = append(s.Source.Origins, status(f.origin, f.docs, f.problems, f.stale || !f.missed.IsZero()))
-		for _, d := range f.docs {
-			s.Pods = append(s.Pods, d.pod)
-		}
+		s.add(f.docs)
 	}
 	return s
 }

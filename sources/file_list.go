@@ -147,7 +147,7 @@ func (l *folder) forget(now time.Time, present map[string]bool, unfinished bool)
 		delete(l.unkept, path)
 		delete(l.watched.targets, f.target)
 		l.gone = append(l.gone, path)
-		l.log.Info("manifest is gone", "origin", path, "pods", keysOf(f.docs))
+		l.log.Info("manifest is gone", append([]any{"origin", path}, namesOf(f.docs)...)...)
 		changed = true
 	}
 	return changed
@@ -174,10 +174,19 @@ func (l *folder) skip(skipped []pod.Skipped) (changed bool) {
 	return true
 }
 
-func keysOf(docs []document) []string {
-	keys := make([]string, 0, len(docs))
+// namesOf are the names of what docs supply, for the log.
+func namesOf(docs []document) []any {
+	pods, objects := make([]string, 0, len(docs)), []string(nil)
 	for _, d := range docs {
-		keys = append(keys, d.pod.Key().String())
+		if d.pod != nil {
+			pods = append(pods, d.pod.Key().String())
+		} else {
+			objects = append(objects, d.object.Key.String())
+		}
 	}
-	return keys
+	names := []any{"pods", pods}
+	if len(objects) > 0 {
+		names = append(names, "objects", objects)
+	}
+	return names
 }

@@ -221,7 +221,7 @@ func (l *folder) believe(f *file, now time.Time) seen {
 	f.problems, f.read = res.Problems, true
 	l.unkept[f.origin.Name] = f
 	if !failed(res.Problems) {
-		l.log.Info("manifest read", "origin", f.origin.Name, "pods", keysOf(f.docs))
+		l.log.Info("manifest read", append([]any{"origin", f.origin.Name}, namesOf(f.docs)...)...)
 	}
 	logProblems(l.log, before, f.problems)
 	return seenChanged

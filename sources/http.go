@@ -238,7 +238,7 @@ func (p *page) take(a answer, now time.Time) (changed bool) {
 	p.validators = validators{}
 	if !failed(res.Problems) {
 		p.validators = a.validators
-		p.log.Info("manifest read", "origin", p.origin.Name, "pods", keysOf(p.docs))
+		p.log.Info("manifest read", append([]any{"origin", p.origin.Name}, namesOf(p.docs)...)...)
 	}
 	p.src.Spoken = p.src.Spoken || !failed(res.Problems) || len(res.Documents) > 0
 	logProblems(p.log, before, p.problems)
@@ -263,7 +263,7 @@ func (p *page) silence(problem string) (changed bool) {
 		return false
 	}
 	p.silent, p.src.Present, p.src.Problem = true, false, problem
-	p.log.Warn("manifest URL gives nothing of use: pods stay as they are", "reason", problem, "pods", len(p.docs))
+	p.log.Warn("manifest URL gives nothing of use: pods stay as they are", "reason", problem, "pods", len(status(p.origin, p.docs, nil, false).Pods))
 	return true
 }
 
@@ -272,9 +272,7 @@ func (p *page) supply() Supply {
 	// Where the URL is away, what it supplies is not what it says now.
 	stale := p.stale || !p.src.Present && len(p.docs) > 0
 	s.Source.Origins = []pod.OriginStatus{status(p.origin, p.docs, p.problems, stale)}
-	for _, d := range p.docs {
-		s.Pods = append(s.Pods, d.pod)
-	}
+	s.add(p.docs)
 	return s
 }
 

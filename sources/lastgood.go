@@ -8,39 +8,69 @@ import (
 	"github.com/podkeeper/podkeeper/pod"
 )
 
-// document is one pod that an origin supplies, and the text it was made from.
+// document is one pod, or object beside pods, that an origin supplies, and the
+// text it was made from.
 type document struct {
-	json []byte
-	pod  *pod.Pod
+	json   []byte
+	pod    *pod.Pod
+	object *pod.Object
+}
+
+// documentOf returns what a good document supplies. A line that is not 0 is put in
+// place of its own.
+func documentOf(d manifests.Document, line int) document {
+	doc := document{json: d.JSON, pod: d.Pod, object: d.Object}
+	switch {
+	case line == 0:
+	case d.Pod != nil:
+		p := *d.Pod
+		p.Line, doc.pod = line, &p
+	default:
+		o := *d.Object
+		o.Line, doc.object = line, &o
+	}
+	return doc
+}
+
+// name is what the document is about; see manifests.Document.
+func (d document) name() pod.ObjectKey {
+	if d.pod != nil {
+		return pod.ObjectKey{Kind: manifests.PodKind, Namespace: d.pod.Key().Namespace, Name: d.pod.Key().Name}
+	}
+	return d.object.Key
+}
+
+func (d document) line() int {
+	if d.pod != nil {
+		return d.pod.Line
+	}
+	return d.object.Line
 }
 
 // hold applies law 1 to one origin: what it supplied, and what it says now, give
 // what it supplies. Without an error what it says is all. With one, the good
-// documents apply and every other earlier key stays; stale says that one did.
+// documents apply and every other earlier name stays; stale says that one did.
 func hold(before []document, now manifests.Result) (after []document, stale bool) {
-	// The first document that names a key decides about it, good or broken:
+	// The first document that has a name decides about it, good or broken:
 	// otherwise a typo in it would bring its duplicate to life.
-	named := map[pod.Key]bool{}
-	supplied := map[pod.Key]bool{}
+	named := map[pod.ObjectKey]bool{}
+	supplied := map[pod.ObjectKey]bool{}
 	for _, d := range now.Documents {
-		key := d.Key
-		if d.Pod != nil {
-			key = d.Pod.Key()
-		}
-		if named[key] {
+		name := d.Name()
+		if named[name] {
 			continue
 		}
-		named[key] = key != (pod.Key{})
-		if d.Pod != nil {
-			after = append(after, document{json: d.JSON, pod: d.Pod})
-			supplied[key] = true
+		named[name] = name != (pod.ObjectKey{})
+		if !d.Broken() {
+			after = append(after, documentOf(d, 0))
+			supplied[name] = true
 		}
 	}
 	if !failed(now.Problems) {
 		return after, false
 	}
 	for _, d := range before {
-		if !supplied[d.pod.Key()] {
+		if !supplied[d.name()] {
 			after = append(after, d)
 			stale = true
 		}
@@ -61,7 +91,11 @@ func refusal(origin pod.Origin, message string) manifests.Result {
 func status(origin pod.Origin, docs []document, problems []pod.Problem, stale bool) pod.OriginStatus {
 	s := pod.OriginStatus{Origin: origin, Stale: stale, Problems: problems}
 	for _, d := range docs {
-		s.Pods = append(s.Pods, d.pod.Key())
+		if d.pod != nil {
+			s.Pods = append(s.Pods, d.pod.Key())
+		} else {
+			s.Objects = append(s.Objects, d.object.Key)
+		}
 	}
 	return s
 }

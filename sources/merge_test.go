@@ -27,7 +27,11 @@ func supply(id pod.SourceID, origins map[string]string) sources.Supply {
 	s := sources.Supply{Source: pod.Source{ID: id, Spoken: true, Present: true}}
 	for name, text := range origins {
 		for _, d := range parse([]byte(text), pod.Origin{Source: id, Name: name}).Documents {
-			s.Pods = append(s.Pods, d.Pod)
+			if d.Pod != nil {
+				s.Pods = append(s.Pods, d.Pod)
+			} else {
+				s.Objects = append(s.Objects, d.Object)
+			}
 		}
 	}
 	return s
@@ -41,17 +45,25 @@ func claims(set pod.Set) map[string][]string {
 			out[k.Name] = append(out[k.Name], fmt.Sprintf("%s:%d %s", p.Origin, p.Line, p.Object.Spec.Containers[0].Image))
 		}
 	}
+	for k, objects := range set.Objects {
+		for _, o := range objects {
+			out[k.String()] = append(out[k.String()], fmt.Sprintf("%s:%d %s", o.Origin, o.Line, o.Data["k"].Reveal()))
+		}
+	}
 	return out
 }
 
 func TestMerge(t *testing.T) {
 	set := sources.Merge([]pod.SourceID{page, folderN, folderM}, map[pod.SourceID]sources.Supply{
-		folderM: supply(folderM, map[string]string{"/m/b.yaml": "web x:2\nweb x:3", "/m/a.yaml": "# x\nweb x:1\nb x:1"}),
-		page:    supply(page, map[string]string{"http://h/p": "web x:4"}),
+		folderM: supply(folderM, map[string]string{"/m/b.yaml": "web x:2\nweb x:3\nsecret web=2", "/m/a.yaml": "# x\nweb x:1\nb x:1\nsecret web=1\nsecret web=5"}),
+		page:    supply(page, map[string]string{"http://h/p": "web x:4\nsecret web=4\nsecret b=4"}),
 	})
 	want := map[string][]string{
 		"web": {"/m/a.yaml:2 x:1", "/m/b.yaml:1 x:2", "http://h/p:1 x:4"},
 		"b":   {"/m/a.yaml:3 x:1"},
+
+		"Secret default/web": {"/m/a.yaml:4 1", "/m/b.yaml:3 2", "http://h/p:2 4"},
+		"Secret default/b":   {"http://h/p:3 4"},
 	}
 	if diff := cmp.Diff(want, claims(set)); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)

@@ -12,8 +12,10 @@ import (
 )
 
 // parse reads a tiny language in place of manifests, which makes each test say
-// just what it is about: a line "web app:1" is a pod and its image, "bad web" a
-// broken document whose key can be read, "bad" one whose key cannot. A line that
+// just what it is about: a line "web app:1" is a pod and its image, "secret key=1" a
+// Secret of that name and one value, "bad web" a broken document of a pod whose key
+// can be read, "bad secret key" the same of a Secret, "bad" one whose key cannot.
+// "sealed key=1" is an immutable Secret. A line that
 // begins with # is a comment; a JSON string is the line that it holds; a JSON
 // object is a PodList of such strings.
 func parse(data []byte, origin pod.Origin) manifests.Result {
@@ -43,10 +45,19 @@ func parse(data []byte, origin pod.Origin) manifests.Result {
 		doc.JSON, _ = json.Marshal(line)
 		switch {
 		case words[0] == "bad":
-			if len(words) > 1 {
+			if len(words) > 2 {
+				doc.ObjectKey = pod.ObjectKey{Kind: pod.Secret, Namespace: "default", Name: words[2]}
+			} else if len(words) > 1 {
 				doc.Key = pod.Key{Namespace: "default", Name: words[1]}
 			}
 			res.Problems = append(res.Problems, broken(origin, i+1, "bad document").Problems...)
+		case len(words) == 2 && (words[0] == "secret" || words[0] == "sealed"):
+			name, value, _ := strings.Cut(words[1], "=")
+			doc.ObjectKey = pod.ObjectKey{Kind: pod.Secret, Namespace: "default", Name: name}
+			doc.Object = &pod.Object{
+				Key: doc.ObjectKey, Origin: origin, Line: i + 1, Immutable: words[0] == "sealed",
+				Data: map[string]pod.Value{"k": pod.SecretValue(value)},
+			}
 		case len(words) != 2 || !strings.Contains(words[1], ":"):
 			res.Problems = append(res.Problems, broken(origin, i+1, "cut off").Problems...)
 		default:

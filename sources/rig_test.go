@@ -128,12 +128,17 @@ func (r *rig) parses() int {
 	return r.parsed
 }
 
-// pods tells what is supplied: "web=app:1 (a.yaml)", sorted.
+// pods tells what is supplied: "web=app:1 (a.yaml)", sorted; a Secret is told like
+// a pod, its value in the place of the image.
 func pods(s sources.Supply) string {
 	var out []string
 	for _, p := range s.Pods {
 		name := p.Origin.Name[strings.LastIndex(p.Origin.Name, "/")+1:]
 		out = append(out, fmt.Sprintf("%s=%s (%s)", p.Object.Name, p.Object.Spec.Containers[0].Image, name))
+	}
+	for _, o := range s.Objects {
+		name := o.Origin.Name[strings.LastIndex(o.Origin.Name, "/")+1:]
+		out = append(out, fmt.Sprintf("%s=%s (%s)", o.Key.Name, o.Data["k"].Reveal(), name))
 	}
 	slices.Sort(out)
 	return strings.Join(out, ", ")

@@ -10,13 +10,27 @@ import (
 )
 
 // Supply is the whole state of one source: what it has to say of itself, and
-// every pod it supplies, last good ones included. Nobody changes it once sent.
+// everything it supplies, last good versions included. Nobody changes it once
+// sent.
 type Supply struct {
 	// Source.Read is as of the sending: later looks that found all as it was are
 	// not sent.
 	Source pod.Source
 	// Pods has at most one pod of a key from each origin.
 	Pods []*pod.Pod
+	// Objects are those beside pods, in the same way.
+	Objects []*pod.Object
+}
+
+// add takes in what an origin supplies.
+func (s *Supply) add(docs []document) {
+	for _, d := range docs {
+		if d.pod != nil {
+			s.Pods = append(s.Pods, d.pod)
+		} else {
+			s.Objects = append(s.Objects, d.object)
+		}
+	}
 }
 
 // Source is where pods come from.

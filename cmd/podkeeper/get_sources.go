@@ -19,8 +19,9 @@ func (c *cli) getSourcesCommand(l *location) *cobra.Command {
 		Use:     "sources",
 		Aliases: []string{"source"},
 		Short:   "Show where pods come from: files, what is wrong with them, what is skipped",
-		Long: `Show where pods come from: each folder, file and URL, the pods that it supplies,
-what is wrong with it, and what lies beside the manifests and is not taken.
+		Long: `Show where pods come from: each folder, file and URL, the pods and objects that it
+supplies, what is wrong with it, and what lies beside the manifests and is not
+taken.
 
 -o wide also shows the fields that are accepted and have no effect here.`,
 		Args: noArgs,
@@ -137,23 +138,28 @@ func sourceState(s pod.Source) string {
 	case !s.Spoken:
 		return "not read yet"
 	default:
-		return fmt.Sprintf("%s, %s", plural(len(s.Origins), "manifest"), plural(suppliedPods(s), "pod"))
+		pods, objects := 0, 0
+		for _, o := range s.Origins {
+			pods += len(o.Pods)
+			objects += len(o.Objects)
+		}
+		text := fmt.Sprintf("%s, %s", plural(len(s.Origins), "manifest"), plural(pods, "pod"))
+		if objects > 0 {
+			text += ", " + plural(objects, "object")
+		}
+		return text
 	}
-}
-
-func suppliedPods(s pod.Source) (n int) {
-	for _, o := range s.Origins {
-		n += len(o.Pods)
-	}
-	return n
 }
 
 func originState(o pod.OriginStatus) string {
-	var pods []string
+	var names []string
 	for _, k := range o.Pods {
-		pods = append(pods, oneLine(k.String()))
+		names = append(names, oneLine(k.String()))
 	}
-	text := strings.Join(pods, ", ")
+	for _, k := range o.Objects {
+		names = append(names, oneLine(k.String()))
+	}
+	text := strings.Join(names, ", ")
 	if text == "" {
 		text = "no pods"
 	}
@@ -176,6 +182,9 @@ func conflictText(c pod.Conflict) string {
 	loser := c.Loser.Name
 	if c.Line > 0 {
 		loser = fmt.Sprintf("%s:%d", loser, c.Line)
+	}
+	if c.Object != (pod.ObjectKey{}) {
+		return fmt.Sprintf("%s of %s is ignored: %s has it", c.Object, loser, c.Winner)
 	}
 	if c.UID != "" {
 		return fmt.Sprintf("pod %s of %s is refused: its uid %s is in use by %s of %s", c.Key, loser, c.UID, c.Holder, c.Winner)

@@ -66,16 +66,19 @@ type validation struct {
 	options    manifests.Options
 	extensions []string
 
-	pods   []*pod.Pod
-	report report
+	pods    []*pod.Pod
+	objects []*pod.Object
+	report  report
 }
 
 // report is the shape of -o json.
 type report struct {
-	Files    int           `json:"files"`
-	Pods     []pod.Key     `json:"pods"`
-	Problems []pod.Problem `json:"problems"`
-	Skipped  []pod.Skipped `json:"skipped"`
+	Files int       `json:"files"`
+	Pods  []pod.Key `json:"pods"`
+	// Objects are those beside pods.
+	Objects  []pod.ObjectKey `json:"objects"`
+	Problems []pod.Problem   `json:"problems"`
+	Skipped  []pod.Skipped   `json:"skipped"`
 }
 
 // path checks what an argument names. An error is one of the argument, not of
@@ -111,6 +114,9 @@ func (v *validation) read(name string, r io.Reader) error {
 	for _, d := range result.Documents {
 		if d.Pod != nil {
 			v.pods = append(v.pods, d.Pod)
+		}
+		if d.Object != nil {
+			v.objects = append(v.objects, d.Object)
 		}
 	}
 	return nil
@@ -156,6 +162,11 @@ func (v *validation) folder(ctx context.Context, path string) error {
 		moved.Origin.Name = shown(p.Origin.Name)
 		v.pods = append(v.pods, &moved)
 	}
+	for _, o := range supply.Objects {
+		moved := *o
+		moved.Origin.Name = shown(o.Origin.Name)
+		v.objects = append(v.objects, &moved)
+	}
 	return nil
 }
 
@@ -181,10 +192,14 @@ func (v *validation) show() error {
 	v.addConflicts()
 	r := &v.report
 	r.Pods = append([]pod.Key{}, r.Pods...)
+	r.Objects = append([]pod.ObjectKey{}, r.Objects...)
 	r.Problems = append([]pod.Problem{}, r.Problems...)
 	r.Skipped = append([]pod.Skipped{}, r.Skipped...)
 	for _, p := range v.pods {
 		r.Pods = append(r.Pods, p.Key())
+	}
+	for _, o := range v.objects {
+		r.Objects = append(r.Objects, o.Key)
 	}
 	if v.format != asTable {
 		if err := v.out.object(v.format, r); err != nil {
@@ -202,7 +217,11 @@ func (v *validation) show() error {
 	for _, p := range r.Problems {
 		count[p.Severity]++
 	}
-	v.err.printf("%s in %s: %s, %s\n", plural(len(r.Pods), "pod"), plural(r.Files, "file"),
+	found := plural(len(r.Pods), "pod")
+	if len(r.Objects) > 0 {
+		found += ", " + plural(len(r.Objects), "object")
+	}
+	v.err.printf("%s in %s: %s, %s\n", found, plural(r.Files, "file"),
 		plural(count[pod.Error], "error"), plural(count[pod.Warning], "warning"))
 	if count[pod.Error] > 0 {
 		return codeError(exitFailed)
@@ -217,17 +236,25 @@ func (v *validation) finding(p pod.Problem) string {
 	return strings.Replace(oneLine(p.String()), word, " "+v.out.paint(tints[p.Severity], string(p.Severity)+":")+" ", 1)
 }
 
-// addConflicts warns of pods that the agent would ignore since another has
-// their name or uid.
+// addConflicts warns of pods and objects that the agent would ignore since
+// another has their name or uid.
 func (v *validation) addConflicts() {
-	claims := map[pod.Key][]*pod.Pod{}
+	set := pod.Set{Claims: map[pod.Key][]*pod.Pod{}, Objects: map[pod.ObjectKey][]*pod.Object{}}
 	for _, p := range v.pods {
-		claims[p.Key()] = append(claims[p.Key()], p)
+		set.Claims[p.Key()] = append(set.Claims[p.Key()], p)
 	}
-	_, conflicts := pod.Set{Claims: claims}.Resolve(nil)
-	for _, c := range conflicts {
+	for _, o := range v.objects {
+		set.Objects[o.Key] = append(set.Objects[o.Key], o)
+	}
+	_, conflicts := set.Resolve(nil)
+	_, others := set.ResolveObjects(nil)
+	for _, c := range append(conflicts, others...) {
+		about := "Pod " + c.Key.String()
+		if c.Object != (pod.ObjectKey{}) {
+			about = c.Object.String()
+		}
 		v.report.Problems = append(v.report.Problems, pod.Problem{
-			Severity: pod.Warning, File: c.Loser.Name, Line: c.Line, Object: "Pod " + c.Key.String(), Message: conflictText(c),
+			Severity: pod.Warning, File: c.Loser.Name, Line: c.Line, Object: about, Message: conflictText(c),
 		})
 	}
 }

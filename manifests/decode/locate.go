@@ -19,6 +19,9 @@ import (
 // decide on what is shown.
 func (s segment) locate(err error) SyntaxError {
 	context, message := lineIn(err)
+	if context == 0 && !errors.Is(err, errParser) {
+		message = "an alias (*) names no anchor (&) that comes before it" // the parser quotes it
+	}
 	total := lines(s.text)
 	line, column := context, 1
 	if problem, text := lineIn(probe(s.text)); problem > 0 {

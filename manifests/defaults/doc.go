@@ -1,6 +1,6 @@
-// Package defaults fills in what a pod's manifest leaves open, as the
-// Kubernetes API server does when a Pod is created: protocols, pull policies,
-// probe numbers, volume modes, requests from limits.
+// Package defaults fills in what a manifest leaves open, as the Kubernetes API
+// server does when an object is created: protocols, pull policies, probe numbers,
+// volume modes, requests from limits, the type of a Secret.
 //
 // It only ever adds what is absent (and, as Kubernetes does, rounds quantities
 // up to a thousandth); it judges nothing, logs nothing and looks nothing up.

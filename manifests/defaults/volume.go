@@ -19,10 +19,7 @@ func setVolume(v *v1.Volume) {
 	setFileVolume(&v.VolumeSource)
 	setNetworkVolume(&v.VolumeSource)
 	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-		claim := &v.Ephemeral.VolumeClaimTemplate.Spec
-		point(&claim.VolumeMode, v1.PersistentVolumeFilesystem)
-		roundUp(claim.Resources.Limits)
-		roundUp(claim.Resources.Requests)
+		setClaim(&v.Ephemeral.VolumeClaimTemplate.Spec)
 	}
 }
 

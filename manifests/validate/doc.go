@@ -1,10 +1,11 @@
-// Package validate judges a pod as the API server of Kubernetes 1.37 judges one
-// that is created, with its features as they come: the same fields, the same
-// kinds of error, in our words. Whoever knows kubectl's answers knows these.
+// Package validate judges a pod, or an object beside it, as the API server of
+// Kubernetes 1.37 judges one that is created, with its features as they come: the
+// same fields, the same kinds of error, in our words. Whoever knows kubectl's
+// answers knows these.
 //
-// It takes a pod after package defaults has filled it in. It changes nothing,
-// looks at nothing outside the pod, and knows nothing of files and positions: an
-// error names a field, and package decode knows where that stands.
+// It takes an object after package defaults has filled it in. It changes nothing,
+// looks at nothing outside the object, and knows nothing of files and positions:
+// an error names a field, and package decode knows where that stands.
 //
 // The rules that a kubelet adds for static pods (no ConfigMaps, no service
 // account) are not rules here, and neither is what this agent cannot do: that

@@ -13,6 +13,11 @@ import (
 )
 
 func metadata(meta *metav1.ObjectMeta, spec *v1.PodSpec) field.ErrorList {
+	return append(anyMetadata(meta), annotations(meta.Annotations, spec, field.NewPath("metadata", "annotations"))...)
+}
+
+// anyMetadata has the rules that hold for every kind of object here.
+func anyMetadata(meta *metav1.ObjectMeta) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(meta, true, validation.NameIsDNSSubdomain, path)
 	for i, name := range meta.Finalizers {
@@ -21,7 +26,7 @@ func metadata(meta *metav1.ObjectMeta, spec *v1.PodSpec) field.ErrorList {
 				"must have a domain prefix, as in example.com/"+name))
 		}
 	}
-	return append(errs, annotations(meta.Annotations, spec, path.Child("annotations"))...)
+	return errs
 }
 
 // plainFinalizers are those that Kubernetes knows without a domain.

@@ -22,8 +22,12 @@ func Pod(p *v1.Pod) field.ErrorList {
 		seccompAnnotations(&p.ObjectMeta, &p.Spec, specPath),
 		appArmorAnnotations(&p.ObjectMeta, &p.Spec, specPath),
 	)
-	// Maps are walked in any order, but a manifest that did not change must read
-	// the same each time: somebody watches.
+	return sorted(errs)
+}
+
+// sorted orders errors by path. Maps are walked in any order, but a manifest that
+// did not change must read the same each time: somebody watches.
+func sorted(errs field.ErrorList) field.ErrorList {
 	slices.SortFunc(errs, func(a, b *field.Error) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Error(), b.Error()))
 	})
