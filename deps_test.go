@@ -164,7 +164,7 @@ var (
 )
 
 func isImpure(imported string) bool {
-	return slices.Contains(impure, imported) || strings.HasPrefix(imported, "net/") ||
+	return slices.Contains(impure, imported) || strings.HasPrefix(imported, "net/") && imported != "net/netip" ||
 		strings.HasPrefix(imported, "os/") || strings.HasPrefix(imported, "sync/") || strings.HasPrefix(imported, "golang.org/x/sys/")
 }
 

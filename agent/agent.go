@@ -28,6 +28,9 @@ import (
 // DockerConfig is what can be set of the engine: see docker.Config.
 type DockerConfig = docker.Config
 
+// ClusterDNS is a cluster's resolver: see reconcile.ClusterDNS.
+type ClusterDNS = reconcile.ClusterDNS
+
 // Config is everything that can be set. Zero values are usable but for RootDir.
 type Config struct {
 	// RootDir is locked by one agent and marks its containers.
@@ -36,8 +39,11 @@ type Config struct {
 	Socket string
 	// NodeName is the suffix of pod names; "" is the machine's host name.
 	NodeName string
-	// NodeIP is what status shows as the host's; "" is the first global address.
-	NodeIP string
+	// NodeIPs are the host's addresses for pods and status, the preferred one first
+	// and one of each family; none are the first global ones.
+	NodeIPs []string
+	// ClusterDNS is the resolver of pods that ask for the cluster's; zero is none.
+	ClusterDNS ClusterDNS
 
 	// Manifests are folders or files; Extensions as sources.FileConfig has them.
 	Manifests  []string
@@ -145,8 +151,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 
 func (cfg Config) loop() reconcile.Config {
 	return reconcile.Config{
-		Node:     reconcile.Node{Name: cfg.NodeName, RootDir: cfg.RootDir, Memory: machineMemory()},
-		HostIP:   cfg.NodeIP,
+		Node:     machine(cfg),
 		Parallel: cfg.Parallel,
 	}
 }
@@ -166,8 +171,8 @@ func (cfg Config) complete() (Config, error) {
 		cfg.NodeName = name
 	}
 	cfg.NodeName = strings.ToLower(strings.TrimSpace(cfg.NodeName))
-	if cfg.NodeIP == "" {
-		cfg.NodeIP = firstAddress()
+	if len(cfg.NodeIPs) == 0 {
+		cfg.NodeIPs = machineAddresses()
 	}
 	return cfg, nil
 }

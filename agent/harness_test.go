@@ -66,7 +66,7 @@ func newWorldOn(t *testing.T, engine *client.Client) *world {
 	})
 	w := &world{t: t, tmp: tmp, dir: filepath.Join(tmp, "manifests"), engine: engine, said: new(transcript)}
 	w.cfg = agent.Config{
-		RootDir: filepath.Join(tmp, "root"), Socket: filepath.Join(tmp, "s"), NodeName: "node", NodeIP: "192.0.2.1",
+		RootDir: filepath.Join(tmp, "root"), Socket: filepath.Join(tmp, "s"), NodeName: "node", NodeIPs: []string{"192.0.2.1"},
 		Manifests: []string{w.dir},
 		Logs:      podlog.Config{PodsDir: filepath.Join(tmp, "logs/pods"), ContainersDir: filepath.Join(tmp, "logs/containers")},
 	}

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"net"
+	goruntime "runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -24,34 +27,40 @@ func link(c runtime.Container) podlog.Link {
 
 func (l logLinks) Unlink(key pod.Key, uid types.UID) error { return podlog.RemovePod(l.cfg, key, uid) }
 
-// machineMemory returns the machine's memory in bytes, 0 where it does not tell.
-func machineMemory() int64 {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return 0
+// machine returns what pods may be told about the machine; what it does not tell
+// is 0.
+func machine(cfg Config) reconcile.Node {
+	node := reconcile.Node{
+		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
+		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS,
 	}
-	return int64(info.Totalram) * int64(info.Unit)
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err == nil {
+		node.Memory = int64(info.Totalram) * int64(info.Unit)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(cfg.RootDir, &disk); err == nil {
+		node.Storage = int64(disk.Blocks) * disk.Bsize
+	}
+	return node
 }
 
-// firstAddress returns the machine's first global IPv4 address, else its first
-// global one, else "".
-func firstAddress() string {
+// machineAddresses returns the machine's first global address of each family,
+// IPv4 first.
+func machineAddresses() []string {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return ""
+		return nil
 	}
-	found := ""
+	var four, six []string
 	for _, a := range addrs {
-		ip, ok := a.(*net.IPNet)
-		if !ok || !ip.IP.IsGlobalUnicast() {
-			continue
-		}
-		if ip.IP.To4() != nil {
-			return ip.IP.String()
-		}
-		if found == "" {
-			found = ip.IP.String()
+		switch ip, ok := a.(*net.IPNet); {
+		case !ok || !ip.IP.IsGlobalUnicast():
+		case ip.IP.To4() != nil:
+			four = append(four, ip.IP.String())
+		default:
+			six = append(six, ip.IP.String())
 		}
 	}
-	return found
+	return slices.Concat(four[:min(len(four), 1)], six[:min(len(six), 1)])
 }

@@ -60,7 +60,7 @@ func (s *state) startQueued() {
 		if makes(e.wave) {
 			s.making++
 		}
-		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, wave: e.wave, mounting: new(sync.Mutex)}
+		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, objects: s.objects, wave: e.wave, mounting: new(sync.Mutex)}
 		for _, seen := range e.seen {
 			job.observed = append(job.observed, seen.c)
 		}
@@ -79,6 +79,7 @@ type job struct {
 	node     Node
 	pod      *pod.Pod
 	state    State
+	objects  objects
 	observed []runtime.Container
 	wave     []Step
 	// mounting is held while volumes are set up: those of a pod one at a time.
@@ -159,7 +160,11 @@ func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, erro
 	if err := j.ensureVolumes(ctx, s.UID, j.pod.Object.Spec.Volumes); err != nil {
 		return runtime.Container{}, err
 	}
-	return j.deps.Runtime.EnsureSandbox(ctx, sandboxSpec(j.pod, s.UID, s.Attempt))
+	hostname, err := kernelHostname(j.pod.Object, j.node.ClusterDNS.Domain)
+	if err != nil {
+		return runtime.Container{}, err
+	}
+	return j.deps.Runtime.EnsureSandbox(ctx, sandboxSpec(j.pod, s.UID, s.Attempt, hostname))
 }
 
 // createContainer looks at the volumes that the container mounts again: a socket
@@ -169,9 +174,24 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 	if err := j.ensureVolumes(ctx, s.UID, mounted(j.pod.Object, c)); err != nil {
 		return runtime.Container{}, err
 	}
-	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, j.mounts(s.UID, c))
+	env, err := environment(c, j.surroundings(s))
+	if err != nil {
+		return runtime.Container{}, errConfig{err}
+	}
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, j.mounts(s.UID, c))
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
+}
+
+// surroundings returns what a container that the step makes may be told.
+func (j job) surroundings(s Step) surroundings {
+	about := surroundings{pod: j.pod.Object, uid: s.UID, node: j.node, objects: j.objects}
+	for _, c := range j.observed {
+		if c.ID == s.Sandbox.ID {
+			about.podIPs = c.IPs
+		}
+	}
+	return about
 }
 
 func (j job) link(id string) error {

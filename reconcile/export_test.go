@@ -1,18 +1,55 @@
 package reconcile
 
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+)
+
 // What tests of the pure parts reach for.
 var (
-	Expand        = expand
-	CrashDelay    = crashDelay
-	NextLevel     = nextLevel
-	EndedAt       = endedAt
-	Resources     = resources
-	Hostname      = hostname
-	OOMScoreAdj   = oomScoreAdj
-	SandboxSpec   = sandboxSpec
-	ContainerSpec = containerSpec
-	EncodeState   = encodeState
-	DecodeState   = decodeState
-	EncodePod     = encodePod
-	DecodePod     = decodePod
+	Expand         = expand
+	CrashDelay     = crashDelay
+	NextLevel      = nextLevel
+	EndedAt        = endedAt
+	Resources      = resources
+	Hostname       = hostname
+	KernelHostname = kernelHostname
+	HostsFile      = hostsFile
+	EnvFile        = envFile
+	OOMScoreAdj    = oomScoreAdj
+	SandboxSpec    = sandboxSpec
+	ContainerSpec  = containerSpec
+	EncodeState    = encodeState
+	DecodeState    = decodeState
+	EncodePod      = encodePod
+	DecodePod      = decodePod
+)
+
+// About is what a container may be told.
+type About struct {
+	Pod     *v1.Pod
+	UID     types.UID
+	Node    Node
+	PodIPs  []string
+	Objects map[pod.ObjectKey]*pod.Object
+	File    func(volume, path string) (text string, found bool, err error)
+}
+
+func (a About) surroundings() surroundings {
+	return surroundings{pod: a.Pod, uid: a.UID, node: a.Node, podIPs: a.PodIPs, objects: a.Objects, file: a.File}
+}
+
+// Environment returns the environment of a container as an engine is given it.
+func Environment(c *v1.Container, a About) ([]string, error) {
+	env, err := environment(c, a.surroundings())
+	return env.list(), err
+}
+
+// What tests of DNS reach for.
+var (
+	ParseResolvConf = parseResolvConf
+	NodeDNS         = nodeDNS
+	PodDNS          = podDNS
 )

@@ -150,9 +150,12 @@ func (s *state) foldFailure(e *entry, o outcome) {
 
 func failureReason(o outcome) Reason {
 	var mount errMount
+	var config errConfig
 	switch {
 	case errors.As(o.err, &mount):
 		return FailedMount
+	case errors.As(o.err, &config):
+		return CreateContainerConfigError
 	case o.step.Verb == CreateSandbox:
 		return FailedCreatePodSandBox
 	case o.step.Verb == CreateContainer:

@@ -44,8 +44,6 @@ type Logs interface {
 // Config is how the loop works. Zero values are usable but for Node.
 type Config struct {
 	Node Node
-	// HostIP is the node's address that status shows, "" for none.
-	HostIP string
 	// Parallel is how many pods make or start containers at a time; 0 is 8. More
 	// than the cores can feed only makes all of them late.
 	Parallel int

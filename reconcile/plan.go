@@ -48,7 +48,9 @@ type Input struct {
 	// Probes has, by container id, what the probes of a running container have
 	// found; one without an entry has not been probed yet.
 	Probes map[string]ProbeState
-	Node   Node
+	// Objects has at least those that exist of the ones that the pod refers to.
+	Objects map[pod.ObjectKey]*pod.Object
+	Node    Node
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
 }
@@ -57,7 +59,12 @@ type Input struct {
 type Node struct {
 	Name    string
 	RootDir string
-	Memory  int64 // bytes
+	// Memory and Storage (where the root dir is) are in bytes, CPUs are whole ones;
+	// 0 is unknown.
+	Memory, Storage, CPUs int64
+	// Addresses are the node's, the preferred one first, one of each family.
+	Addresses  []string
+	ClusterDNS ClusterDNS
 }
 
 // ProbeState is what the probes of a container have come to.

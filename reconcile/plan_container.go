@@ -86,6 +86,10 @@ func (g *generationPlan) create(spec *v1.Container, sandbox runtime.SandboxRef, 
 		g.wait(spec, w)
 		return
 	}
+	if w := g.configured(spec); w != (Waiting{}) {
+		g.wait(spec, w)
+		return
+	}
 	if g.held(spec) {
 		return
 	}

@@ -1,7 +1,6 @@
 package reconcile_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -109,23 +108,6 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// C088: host names are cut as the kubelet cuts them.
-func TestHostname(t *testing.T) {
-	long := strings.Repeat("a", 62) + "-bbbbbbb"
-	for name, c := range map[string]struct{ name, hostname, want string }{
-		"the 63rd character is a dash": {long, "", strings.Repeat("a", 62)},
-		"62 characters":                {long[:62], "", long[:62]},
-		"dots stay":                    {"a.b.c", "", "a.b.c"},
-		"spec.hostname wins":           {long, "web", "web"},
-	} {
-		p := &v1.Pod{Spec: v1.PodSpec{Hostname: c.hostname}}
-		p.Name = c.name
-		if got := reconcile.Hostname(p); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}
-
 // C116: the kernel is told whom to kill first.
 func TestOOMScoreAdj(t *testing.T) {
 	const memory = 8 << 30
@@ -203,7 +185,7 @@ func TestTerminationReasons(t *testing.T) {
 	} {
 		c.c.Name, c.c.ID = "c", "id"
 		p := portPod("p")
-		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, reconcile.State{}, "")
+		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, reconcile.State{}, nil)
 		got := status.ContainerStatuses[0].State.Terminated
 		if got == nil || got.Reason != string(c.want) || int(got.ExitCode) != c.c.ExitCode {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)

@@ -110,14 +110,14 @@ func (s *state) view(e *entry) View {
 	v.Object.UID = uid
 	plan := e.plan
 	plan.Pod = from
-	v.Object.Status = Status(plan, ofUID(v.Containers, uid), e.records[uid].State.fold(ofUID(v.Containers, uid)), s.cfg.HostIP)
+	v.Object.Status = Status(plan, ofUID(v.Containers, uid), e.records[uid].State.fold(ofUID(v.Containers, uid)), s.cfg.Node.Addresses)
 	return v
 }
 
 // status returns the status of a pod that is wanted.
 func (s *state) status(e *entry) v1.PodStatus {
 	observed := ofUID(e.observed(), e.plan.UID)
-	return Status(e.plan, observed, e.records[e.plan.UID].State.fold(observed), s.cfg.HostIP)
+	return Status(e.plan, observed, e.records[e.plan.UID].State.fold(observed), s.cfg.Node.Addresses)
 }
 
 func ofUID(list []runtime.Container, uid types.UID) []runtime.Container {

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,7 +35,8 @@ func gracePeriod(p *pod.Pod) time.Duration {
 }
 
 // sandboxSpec returns what the engine is asked for to make the pod's sandbox.
-func sandboxSpec(p *pod.Pod, uid types.UID, attempt int) runtime.SandboxSpec {
+// hostname is of a pod with a network of its own.
+func sandboxSpec(p *pod.Pod, uid types.UID, attempt int, hostname string) runtime.SandboxSpec {
 	spec := &p.Object.Spec
 	s := runtime.SandboxSpec{
 		Identity:    identity(p, uid, runtime.SandboxName, attempt),
@@ -48,7 +48,7 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int) runtime.SandboxSpec {
 	if spec.HostNetwork {
 		return s
 	}
-	s.Hostname = hostname(p.Object)
+	s.Hostname = hostname
 	for _, port := range hostPorts(p.Object) {
 		s.Ports = append(s.Ports, runtime.Port{
 			ContainerPort: port.ContainerPort, HostPort: port.HostPort, Protocol: port.Protocol, HostIP: port.HostIP,
@@ -57,36 +57,16 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int) runtime.SandboxSpec {
 	return s
 }
 
-// The kernel's limit, less the terminating zero.
-const maxHostname = 63
-
-// hostname returns the name that the pod's processes see: the one asked for, or
-// the pod's name, cut as the kubelet cuts it.
-func hostname(p *v1.Pod) string {
-	if p.Spec.Hostname != "" {
-		return p.Spec.Hostname
-	}
-	if len(p.Name) <= maxHostname {
-		return p.Name
-	}
-	return strings.TrimRight(p.Name[:maxHostname], "-.")
-}
-
 // containerSpec returns what the engine is asked for to make a container.
-func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, node Node, mounts []runtime.Mount) runtime.ContainerSpec {
-	env := environment(c.Env)
-	lookup := func(name string) (string, bool) {
-		value, ok := env.values[name]
-		return value, ok
-	}
+func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, node Node, env environ, mounts []runtime.Mount) runtime.ContainerSpec {
 	id := identity(p, uid, c.Name, attempt)
 	id.ContainerHash = p.Containers[c.Name]
 	id.Sandbox = sandbox
 	return runtime.ContainerSpec{
 		Identity:    id,
 		Image:       c.Image,
-		Command:     expandAll(c.Command, lookup),
-		Args:        expandAll(c.Args, lookup),
+		Command:     expandAll(c.Command, env.lookup),
+		Args:        expandAll(c.Args, env.lookup),
 		Env:         env.list(),
 		WorkingDir:  c.WorkingDir,
 		Stdin:       c.Stdin,
@@ -97,35 +77,6 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		Resources:   resources(c),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
-}
-
-type environ struct {
-	names  []string
-	values map[string]string
-}
-
-// environment evaluates literal env entries in order: each may refer to those
-// before it, the last of one name wins and is listed once.
-func environment(vars []v1.EnvVar) environ {
-	env := environ{values: make(map[string]string, len(vars))}
-	for _, v := range vars {
-		if _, seen := env.values[v.Name]; !seen {
-			env.names = append(env.names, v.Name)
-		}
-		env.values[v.Name] = expand(v.Value, func(name string) (string, bool) {
-			value, ok := env.values[name]
-			return value, ok
-		})
-	}
-	return env
-}
-
-func (e environ) list() []string {
-	var list []string
-	for _, name := range e.names {
-		list = append(list, name+"="+e.values[name])
-	}
-	return list
 }
 
 func expandAll(words []string, lookup func(string) (string, bool)) []string {

@@ -26,6 +26,7 @@ type state struct {
 	unheard   map[pod.Origin]bool // see pod.Set.Unheard
 	haveSet   bool
 	conflicts []pod.Conflict
+	objects   objects // replaced as a whole
 
 	pods   map[pod.Key]*entry
 	byID   map[string]pod.Key
@@ -228,7 +229,7 @@ func (s *state) resolve() {
 		}
 	}
 	desired, conflicts := s.set.Resolve(holders)
-	s.sayConflicts(conflicts)
+	s.sayConflicts(append(conflicts, s.resolveObjects()...))
 	for key, want := range desired {
 		e := s.entry(key)
 		if e.desired == nil || !sameAdmitted(e.desired, want) {
@@ -288,9 +289,12 @@ func (s *state) sayConflicts(conflicts []pod.Conflict) {
 		if slices.Contains(s.conflicts, c) {
 			continue
 		}
-		if c.UID != "" {
+		switch {
+		case c.Object != (pod.ObjectKey{}):
+			s.deps.Log.Warn("object is named twice: the second is ignored", "object", c.Object, "source", c.Winner, "ignored", c.Loser)
+		case c.UID != "":
 			s.deps.Log.Warn("pod is refused: its uid is in use by another", "pod", c.Key, "uid", c.UID, "holder", c.Holder, "source", c.Loser, "other", c.Winner)
-		} else {
+		default:
 			s.deps.Log.Warn("pod is named twice: the second is ignored", "pod", c.Key, "source", c.Winner, "ignored", c.Loser)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 
 // Status returns the status of a pod as Kubernetes words it: from what runs,
 // and, for what is gone, from what is remembered. It is a pure function.
-// observed has the containers of the pod's generation; hostIP is the node's.
-func Status(plan Plan, observed []runtime.Container, state State, hostIP string) v1.PodStatus {
+// observed has the containers of the pod's generation; addresses are the node's.
+func Status(plan Plan, observed []runtime.Container, state State, addresses []string) v1.PodStatus {
 	status := v1.PodStatus{QOSClass: manifests.QOSClass(plan.Pod.Object)}
-	if hostIP != "" {
-		status.HostIP, status.HostIPs = hostIP, []v1.HostIP{{IP: hostIP}}
+	status.HostIP = first(addresses)
+	for _, ip := range addresses {
+		status.HostIPs = append(status.HostIPs, v1.HostIP{IP: ip})
 	}
 	if !state.Admitted.IsZero() {
 		start := metav1.NewTime(state.Admitted)
@@ -25,7 +26,7 @@ func Status(plan Plan, observed []runtime.Container, state State, hostIP string)
 	list := byAttempt(observed)
 	for _, c := range slices.Backward(list) {
 		if c.IsSandbox() && c.State == runtime.Running {
-			setAddresses(&status, c, hostIP)
+			setAddresses(&status, c, addresses)
 			break
 		}
 	}
@@ -41,10 +42,10 @@ func Status(plan Plan, observed []runtime.Container, state State, hostIP string)
 	return status
 }
 
-func setAddresses(status *v1.PodStatus, sandbox runtime.Container, hostIP string) {
+func setAddresses(status *v1.PodStatus, sandbox runtime.Container, addresses []string) {
 	ips := sandbox.IPs
-	if sandbox.HostNetwork && hostIP != "" {
-		ips = []string{hostIP}
+	if sandbox.HostNetwork {
+		ips = addresses
 	}
 	for _, ip := range ips {
 		status.PodIPs = append(status.PodIPs, v1.PodIP{IP: ip})

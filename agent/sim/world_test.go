@@ -143,7 +143,7 @@ func (w *world) startAgent(fuse int) {
 	if w.lies.store != nil {
 		deps.Store = w.lies.store(store)
 	}
-	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30}, HostIP: "192.0.2.1", Wall: w.wall}, deps)
+	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall}, deps)
 	w.agent = i
 	go func() {
 		if w.lies.atStart != nil {

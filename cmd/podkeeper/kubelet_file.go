@@ -38,6 +38,8 @@ func kubeletFields() map[string]kubeletField {
 		"fileCheckFrequency":   {"file-check-frequency", readDuration},
 		"httpCheckFrequency":   {"http-check-frequency", readDuration},
 		"podLogsDir":           {"pod-logs-dir", readString},
+		"clusterDNS":           {"cluster-dns", readList},
+		"clusterDomain":        {"cluster-domain", readString},
 		"resolvConf":           {"resolv-conf", readString},
 		"containerLogMaxSize":  {"container-log-max-size", readSize},
 		"containerLogMaxFiles": {"container-log-max-files", readCount},
@@ -164,6 +166,14 @@ func readDuration(n *yaml.Node) ([]string, error) {
 	return values, nil
 }
 
+func readList(n *yaml.Node) ([]string, error) {
+	var list []string
+	if !isNull(n) && (n.Kind != yaml.SequenceNode || n.Decode(&list) != nil) {
+		return nil, errors.New("want a list of strings")
+	}
+	return list, nil
+}
+
 func readSize(n *yaml.Node) ([]string, error) {
 	values, err := readString(n)
 	if err != nil || len(values) == 0 {
@@ -210,8 +220,8 @@ func readHeaders(n *yaml.Node) ([]string, error) {
 
 // kubeletFieldsWithoutCounterpart are the other fields that a kubelet knows.
 const kubeletFieldsWithoutCounterpart = `
-	address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
-	clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval
+	address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval
 	containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions
 	cpuManagerReconcilePeriod crashLoopBackOff enableContentionProfiling enableControllerAttachDetach
 	enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler

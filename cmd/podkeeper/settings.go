@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/sources"
@@ -38,15 +39,17 @@ type settings struct {
 	httpCheck  time.Duration
 	strict     bool
 
-	nodeName   string
-	nodeIP     string
-	dockerHost string
-	network    string
-	pauseImage string
-	resolvConf string
-	podLogsDir string
-	logSize    string
-	logFiles   int
+	nodeName      string
+	nodeIP        string
+	clusterDNS    []string
+	clusterDomain string
+	dockerHost    string
+	network       string
+	pauseImage    string
+	resolvConf    string
+	podLogsDir    string
+	logSize       string
+	logFiles      int
 }
 
 // sourceFlags are about what is wanted.
@@ -73,7 +76,9 @@ func (s *settings) sourceFlags(f *pflag.FlagSet) {
 func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "config", "", "`FILE` with a KubeletConfiguration (v1beta1); flags win over it")
 	f.StringVar(&s.nodeName, "hostname-override", "", "the node's `NAME`, the suffix of pods' names (default the machine's)")
-	f.StringVar(&s.nodeIP, "node-ip", "", "the node's `ADDRESS` in pods' status (default its first global one)")
+	f.StringVar(&s.nodeIP, "node-ip", "", "the node's `ADDRESS` for pods and their status, or one of each family with a comma between (default its first global ones)")
+	f.StringSliceVar(&s.clusterDNS, "cluster-dns", nil, "the `ADDRESSES` of the resolver of pods whose dnsPolicy asks for the cluster's (default none: they get the node's)")
+	f.StringVar(&s.clusterDomain, "cluster-domain", "cluster.local", "the `DOMAIN` that the names of pods with a subdomain end in, and that is searched with --cluster-dns")
 	f.StringVar(&s.dockerHost, "docker-host", "", "the engine's `ADDRESS` (default $DOCKER_HOST, else unix:///var/run/docker.sock)")
 	f.StringVar(&s.network, "docker-network", "bridge", "the engine's `NETWORK` of pods")
 	f.StringVar(&s.pauseImage, "pod-infra-container-image", "", "`IMAGE` of the container that holds a pod's namespaces (default built in, never pulled)")
@@ -106,11 +111,10 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	if (s.urlCert == "") != (s.urlKey == "") {
 		errs = append(errs, errors.New("--manifest-url-cert and --manifest-url-key: each needs the other"))
 	}
-	if s.nodeIP != "" {
-		if _, err := netip.ParseAddr(s.nodeIP); err != nil {
-			check("node-ip", fmt.Errorf("%q: want an address", s.nodeIP))
-		}
-	}
+	nodeIPs, err := parseNodeIPs(s.nodeIP)
+	check("node-ip", err)
+	check("cluster-dns", checkAddresses(s.clusterDNS))
+	check("cluster-domain", checkDomain(s.clusterDomain))
 	size, err := parseSize(s.logSize)
 	check("container-log-max-size", err)
 	if s.logFiles < 1 {
@@ -122,7 +126,8 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("resolv-conf", err)
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
-		NodeName: s.nodeName, NodeIP: s.nodeIP,
+		NodeName: s.nodeName, NodeIPs: nodeIPs,
+		ClusterDNS: agent.ClusterDNS{Servers: s.clusterDNS, Domain: s.clusterDomain},
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
@@ -155,6 +160,37 @@ func absolute(path string) (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(path)
+}
+
+// parseNodeIPs reads one address, or one of each family.
+func parseNodeIPs(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	list := strings.Split(text, ",")
+	if err := checkAddresses(list); err != nil {
+		return nil, err
+	}
+	if len(list) > 2 || len(list) == 2 && netip.MustParseAddr(list[0]).Is4() == netip.MustParseAddr(list[1]).Is4() {
+		return nil, fmt.Errorf("%q: want one address, or one of each family", text)
+	}
+	return list, nil
+}
+
+func checkAddresses(list []string) error {
+	for _, text := range list {
+		if _, err := netip.ParseAddr(text); err != nil {
+			return fmt.Errorf("%q: want an address", text)
+		}
+	}
+	return nil
+}
+
+func checkDomain(name string) error {
+	if wrong := utilvalidation.IsDNS1123Subdomain(name); name != "" && len(wrong) > 0 {
+		return fmt.Errorf("%q: %s", name, wrong[0])
+	}
+	return nil
 }
 
 // notNegative takes 0, which means the default, as in a kubelet's configuration.
