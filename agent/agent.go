@@ -19,6 +19,7 @@ import (
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
 	"github.com/podkeeper/podkeeper/server"
@@ -144,7 +145,8 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	p.loop = reconcile.New(loop, reconcile.Deps{
-		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log, Progress: cfg.Progress,
+		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log,
+		Check: probe.NewChecker(commands{engine}).Check, Progress: cfg.Progress,
 	})
 	return p, nil
 }

@@ -46,13 +46,13 @@ func doubled(base, limit time.Duration, times int) time.Duration {
 	return min(d, limit)
 }
 
-// endedAt returns the instant, on the monotonic clock of now, at which something
-// ended that was seen to have ended just now. Where the agent watched, that is
-// now. Where it was down, the wall clock says how long ago; a clock that jumped
-// back cannot make it later than now.
-func endedAt(now, wall, finished time.Time, watched bool) time.Time {
-	if watched || finished.IsZero() {
+// happenedAt returns the instant, on the monotonic clock of now, at which something
+// happened, by the wall clock at, that was seen just now: that a container began
+// or ended. Where the agent watched, that is now. Where it was down, the wall clock
+// says how long ago; one that jumped back cannot make it later than now.
+func happenedAt(now, wall, at time.Time, watched bool) time.Time {
+	if watched || at.IsZero() {
 		return now
 	}
-	return now.Add(-max(0, wall.Sub(finished)))
+	return now.Add(-max(0, wall.Sub(at)))
 }

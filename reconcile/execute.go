@@ -64,6 +64,7 @@ func (s *state) startQueued() {
 		for _, seen := range e.seen {
 			job.observed = append(job.observed, seen.c)
 		}
+		s.probe(e) // what the wave stops is not to be probed as before
 		ctx := s.ctx
 		s.spawn(func() {
 			outcomes := job.run(ctx)

@@ -12,7 +12,7 @@ var (
 	Expand         = expand
 	CrashDelay     = crashDelay
 	NextLevel      = nextLevel
-	EndedAt        = endedAt
+	HappenedAt     = happenedAt
 	Resources      = resources
 	Hostname       = hostname
 	KernelHostname = kernelHostname

@@ -77,7 +77,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case StartContainer:
 		if seen := e.seen[id]; seen != nil {
 			s.seq++
-			seen.c.State, seen.seq = runtime.Running, s.seq
+			seen.c.State, seen.seq, seen.began = runtime.Running, s.seq, time.Now()
 			s.inspects.add(id)
 		}
 	case StopContainer:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -62,6 +63,8 @@ type Deps struct {
 	Volumes Volumes
 	Logs    Logs
 	Log     *slog.Logger
+	// Check makes the checks of probes; nil is nobody, and no container is probed.
+	Check func(context.Context, probe.Check) probe.Result
 	// Progress is told how pulls go; nil is nobody.
 	Progress func(runtime.PullProgress)
 }
@@ -105,6 +108,10 @@ func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
 	defer cancel()
 	s.ctx = ctx
 	s.spawn(func() { l.watch(ctx) })
+	reports := make(chan []probe.Report)
+	if s.probes() {
+		s.spawn(func() { probe.Run(ctx, probe.Config{Check: l.deps.Check}, s.targets, reports) })
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -115,6 +122,8 @@ func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
 			s.setDesired(set)
 		case report := <-l.reports:
 			report(s)
+		case list := <-reports:
+			s.foldProbes(list)
 		case <-timer.C:
 			s.wakeDue(time.Now())
 		}

@@ -176,6 +176,7 @@ func (s *state) forget(id string) {
 	delete(e.linked, id)
 	delete(e.updated, id)
 	delete(e.probes, id)
+	maps.DeleteFunc(e.complaints, func(of string, _ Complaint) bool { return strings.HasPrefix(of, id) })
 	maps.DeleteFunc(e.failures, func(step string, _ Failure) bool { return strings.HasSuffix(step, "/"+id) })
 	s.mark(key)
 }
@@ -233,9 +234,12 @@ func (s *state) foldInspect(id string, c runtime.Container, err error, asked uin
 	watched := seen.made || seen.known && !before.Ended()
 	seen.c, seen.known, seen.seq = c, true, s.seq
 	e := s.pods[c.Key]
+	if c.State == runtime.Running && seen.began.IsZero() {
+		seen.began = happenedAt(time.Now(), s.cfg.Wall(), c.Started, watched)
+	}
 	if c.Ended() {
 		if _, ok := e.ended[id]; !ok {
-			e.ended[id] = endedAt(time.Now(), s.cfg.Wall(), c.Finished, watched)
+			e.ended[id] = happenedAt(time.Now(), s.cfg.Wall(), c.Finished, watched)
 			if watched && !c.IsSandbox() {
 				t := terminationOf(c)
 				s.deps.Log.Info("container ended", "pod", c.Key, "container", c.Name, "attempt", c.Attempt, "exitCode", c.ExitCode, "reason", t.Reason)

@@ -58,7 +58,7 @@ func TestCrashBackOff(t *testing.T) {
 
 // A clock that jumps makes nobody wait longer than once (law 5's remembered
 // times are only wall clock times).
-func TestEndedAt(t *testing.T) {
+func TestHappenedAt(t *testing.T) {
 	now := time.Now()
 	wall := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestEndedAt(t *testing.T) {
 		"ended in the future, as a clock set back says": {wall.Add(time.Hour), false, now},
 		"ended at an unknown time":                      {time.Time{}, false, now},
 	} {
-		if got := reconcile.EndedAt(now, wall, c.finished, c.watched); !got.Equal(c.want) {
+		if got := reconcile.HappenedAt(now, wall, c.finished, c.watched); !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -52,6 +53,8 @@ type state struct {
 	making    int
 	strangers map[string]bool
 
+	targets chan probe.Update // to who makes the probes
+
 	queue    []pod.Key // pods with a wave to start, first come first served
 	starting []*entry  // waves under way that count against Parallel
 	alarms   alarms
@@ -72,6 +75,9 @@ type entry struct {
 	linked   map[string]bool
 	updated  map[string]runtime.Resources
 	probes   map[string]ProbeState
+	// complaints are by container id and kind of probe.
+	complaints map[string]Complaint
+	targets    []probe.Target // as handed over last
 	// touched are ids that events named while a wave was about them.
 	touched map[string]bool
 	// listAfter, if not 0, holds the pod back until a listing that was asked for at
@@ -96,6 +102,8 @@ type sighting struct {
 	known bool
 	// made: by this process, which therefore saw all of its life.
 	made bool
+	// began is when it started, on the monotonic clock; zero where it has not.
+	began time.Time
 	// seq of the last thing learnt of it; an answer to an older question is void.
 	seq uint64
 }
@@ -110,6 +118,7 @@ func newState(l *Loop) *state {
 		refused:   make(map[pod.Key]bool),
 		strangers: make(map[string]bool),
 		images:    make(map[string]*image),
+		targets:   make(chan probe.Update),
 
 		revision: 1,
 	}
@@ -164,16 +173,17 @@ func (s *state) entry(key pod.Key) *entry {
 	e := s.pods[key]
 	if e == nil {
 		e = &entry{
-			key:      key,
-			seen:     make(map[string]*sighting),
-			records:  make(map[types.UID]Record),
-			pulled:   make(map[string]Pull),
-			failures: make(map[string]Failure),
-			ended:    make(map[string]time.Time),
-			linked:   make(map[string]bool),
-			updated:  make(map[string]runtime.Resources),
-			probes:   make(map[string]ProbeState),
-			touched:  make(map[string]bool),
+			key:        key,
+			seen:       make(map[string]*sighting),
+			records:    make(map[types.UID]Record),
+			pulled:     make(map[string]Pull),
+			failures:   make(map[string]Failure),
+			ended:      make(map[string]time.Time),
+			linked:     make(map[string]bool),
+			updated:    make(map[string]runtime.Resources),
+			probes:     make(map[string]ProbeState),
+			complaints: make(map[string]Complaint),
+			touched:    make(map[string]bool),
 		}
 		s.pods[key] = e
 	}
@@ -313,6 +323,7 @@ func (s *state) work() {
 		for _, key := range keys {
 			if e := s.pods[key]; e != nil {
 				s.consider(e)
+				s.probe(e)
 			}
 		}
 		s.startQueued()

@@ -21,9 +21,10 @@ const userAgent = "kube-probe/1.37"
 
 // Execer runs commands in containers.
 type Execer interface {
-	// Exec runs a command and returns its exit code and what it printed to either
-	// stream. When ctx ends the command is killed and ctx's error returned.
-	Exec(ctx context.Context, containerID string, command []string) (code int, output []byte, err error)
+	// Exec runs a command and returns its exit code and the beginning of what it
+	// printed to either stream, at most so many bytes. When ctx ends the command is
+	// killed and ctx's error returned; no other error wraps that.
+	Exec(ctx context.Context, containerID string, command []string, most int) (code int, output []byte, err error)
 }
 
 // Checker makes checks. It keeps no connection open.
@@ -61,17 +62,16 @@ func (c *Checker) execCommand(ctx context.Context, check Check) Result {
 	ctx, cancel := context.WithTimeout(ctx, check.Timeout)
 	defer cancel()
 	command := check.Handler.Exec.Command
-	code, output, err := c.exec.Exec(ctx, check.ContainerID, command)
-	printed := string(output[:min(len(output), maxOutput)])
+	code, output, err := c.exec.Exec(ctx, check.ContainerID, command, maxOutput)
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return failed(fmt.Sprintf("command %q timed out after %s", strings.Join(command, " "), check.Timeout))
 	case err != nil:
 		return Result{Reason: err.Error()}
 	case code != 0:
-		return Result{Outcome: Failure, Reason: "exit code " + strconv.Itoa(code), Output: printed}
+		return Result{Outcome: Failure, Reason: "exit code " + strconv.Itoa(code), Output: string(output)}
 	default:
-		return Result{Outcome: Success, Output: printed}
+		return Result{Outcome: Success, Output: string(output)}
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 )
 
 // execFunc runs commands as a function does.
-type execFunc func(context.Context, string, []string) (int, []byte, error)
+type execFunc func(context.Context, string, []string, int) (int, []byte, error)
 
-func (f execFunc) Exec(ctx context.Context, id string, command []string) (int, []byte, error) {
-	return f(ctx, id, command)
+func (f execFunc) Exec(ctx context.Context, id string, command []string, most int) (int, []byte, error) {
+	return f(ctx, id, command, most)
 }
 
 func check(t *testing.T, c probe.Check) probe.Result {
@@ -47,25 +47,27 @@ func TestExec(t *testing.T) {
 		want probe.Result
 	}{
 		"exit code 0": {
-			func(context.Context, string, []string) (int, []byte, error) { return 0, []byte("fine"), nil },
+			func(context.Context, string, []string, int) (int, []byte, error) { return 0, []byte("fine"), nil },
 			probe.Result{Outcome: probe.Success, Output: "fine"},
 		},
 		"another": {
-			func(context.Context, string, []string) (int, []byte, error) { return 3, []byte("no file"), nil },
+			func(context.Context, string, []string, int) (int, []byte, error) { return 3, []byte("no file"), nil },
 			probe.Result{Outcome: probe.Failure, Reason: "exit code 3", Output: "no file"},
 		},
 		"10 KiB of output are kept": {
-			func(context.Context, string, []string) (int, []byte, error) { return 0, make([]byte, 20<<10), nil },
+			func(_ context.Context, _ string, _ []string, most int) (int, []byte, error) {
+				return 0, make([]byte, most), nil
+			},
 			probe.Result{Outcome: probe.Success, Output: string(make([]byte, 10<<10))},
 		},
 		"an engine that cannot run it says nothing of the container": {
-			func(context.Context, string, []string) (int, []byte, error) {
+			func(context.Context, string, []string, int) (int, []byte, error) {
 				return 0, nil, errors.New("engine unavailable")
 			},
 			probe.Result{Outcome: probe.Unknown, Reason: "engine unavailable"},
 		},
 		"a command that takes too long fails": {
-			func(ctx context.Context, _ string, _ []string) (int, []byte, error) {
+			func(ctx context.Context, _ string, _ []string, _ int) (int, []byte, error) {
 				<-ctx.Done()
 				return 0, nil, ctx.Err()
 			},
