@@ -145,7 +145,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	p.loop = reconcile.New(loop, reconcile.Deps{
-		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, Log: log,
+		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Check: probe.NewChecker(commands{engine}).Check, Progress: cfg.Progress,
 	})
 	return p, nil

@@ -70,7 +70,9 @@ func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, erro
 	cancel()
 	for i := range state.Pods {
 		// Links are looked at by each agent anew: that is no news.
-		state.Pods[i].Steps = slices.DeleteFunc(state.Pods[i].Steps, isVerb(reconcile.LinkLog))
+		for _, verb := range []reconcile.Verb{reconcile.LinkLog, reconcile.UpdateVolume} {
+			state.Pods[i].Steps = slices.DeleteFunc(state.Pods[i].Steps, isVerb(verb))
+		}
 	}
 	return state, errors.Join(err, ignoreCancel(group.Wait()))
 }

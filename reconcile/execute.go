@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -17,8 +20,10 @@ type outcome struct {
 	step Step
 	// container is what a create made, or an update left.
 	container runtime.Container
-	took      time.Duration
-	err       error
+	// wrote has the content that volumes were given.
+	wrote map[VolumeKey][]volume.File
+	took  time.Duration
+	err   error
 }
 
 // starts reports whether the wave makes or starts containers, which is what
@@ -83,8 +88,9 @@ type job struct {
 	objects  objects
 	observed []runtime.Container
 	wave     []Step
-	// mounting is held while volumes are set up: those of a pod one at a time.
+	// mounting is held while files of the pod are written: one volume at a time.
 	mounting *sync.Mutex
+	wrote    map[VolumeKey][]volume.File // by the step
 }
 
 // run takes the steps of the wave beside each other and waits for all.
@@ -92,8 +98,10 @@ func (j job) run(ctx context.Context) []outcome {
 	out := make([]outcome, len(j.wave))
 	one := func(i int) {
 		begin := time.Now()
+		j := j
+		j.wrote = make(map[VolumeKey][]volume.File)
 		c, err := j.step(ctx, j.wave[i])
-		out[i] = outcome{step: j.wave[i], container: c, took: time.Since(begin), err: err}
+		out[i] = outcome{step: j.wave[i], container: c, wrote: j.wrote, took: time.Since(begin), err: err}
 	}
 	if len(out) == 1 {
 		one(0)
@@ -136,6 +144,9 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case UpdateResources:
 		r := resources(containerOf(j.pod.Object, s.Container))
 		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
+	case UpdateVolume:
+		v, _ := volumeOf(j.pod.Object, s.Volume)
+		return runtime.Container{}, j.ensureVolumes(ctx, j.surroundings(s), []v1.Volume{v}, true)
 	case LinkLog:
 		return runtime.Container{}, j.link(s.ID)
 	case RemoveFolder:
@@ -158,28 +169,41 @@ func (j job) removeFolder(s Step) error {
 // createSandbox sets up every volume of the pod first: one that cannot be had
 // holds the whole pod back.
 func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, error) {
-	if err := j.ensureVolumes(ctx, s.UID, j.pod.Object.Spec.Volumes); err != nil {
+	if err := j.ensureVolumes(ctx, j.surroundings(s), j.pod.Object.Spec.Volumes, false); err != nil {
 		return runtime.Container{}, err
 	}
 	hostname, err := kernelHostname(j.pod.Object, j.node.ClusterDNS.Domain)
 	if err != nil {
 		return runtime.Container{}, err
 	}
-	return j.deps.Runtime.EnsureSandbox(ctx, sandboxSpec(j.pod, s.UID, s.Attempt, hostname))
+	spec := sandboxSpec(j.pod, s.UID, s.Attempt, hostname)
+	if spec.DNS, err = j.dns(); err != nil {
+		return runtime.Container{}, fmt.Errorf("resolvers of the node: %w", err)
+	}
+	return j.deps.Runtime.EnsureSandbox(ctx, spec)
 }
 
 // createContainer looks at the volumes that the container mounts again: a socket
 // may be gone since the last attempt.
 func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, error) {
 	c := containerOf(j.pod.Object, s.Container)
-	if err := j.ensureVolumes(ctx, s.UID, mounted(j.pod.Object, c)); err != nil {
+	about := j.surroundings(s)
+	if err := j.ensureVolumes(ctx, about, mounted(j.pod.Object, c), true); err != nil {
 		return runtime.Container{}, err
 	}
-	env, err := environment(c, j.surroundings(s))
+	env, err := environment(c, about)
 	if err != nil {
 		return runtime.Container{}, errConfig{err}
 	}
-	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, j.mounts(s.UID, c))
+	mounts := j.mounts(s.UID, c)
+	if managesHosts(c) {
+		hosts, err := j.hostsMount(about)
+		if err != nil {
+			return runtime.Container{}, err
+		}
+		mounts = append(mounts, hosts)
+	}
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, mounts)
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
 }

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 )
 
@@ -53,3 +54,11 @@ var (
 	NodeDNS         = nodeDNS
 	PodDNS          = podDNS
 )
+
+// Content returns what a volume shows.
+func Content(v v1.Volume, a About) ([]volume.File, bool, error) {
+	return a.surroundings().content(v)
+}
+
+// Lacks returns why a volume cannot be had.
+func Lacks(v v1.Volume, a About) error { return a.surroundings().missing(v) }

@@ -2,10 +2,12 @@ package reconcile
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -14,13 +16,14 @@ import (
 func (s *state) foldWave(e *entry, outcomes []outcome) {
 	e.busy = false
 	for _, o := range outcomes {
+		maps.Copy(e.written, o.wrote)
 		if o.err != nil {
 			s.foldFailure(e, o)
 			continue
 		}
 		delete(e.failures, o.step.failureKey())
 		s.foldSuccess(e, o)
-		if o.step.Changes() {
+		if o.step.Changes() || o.step.Reason == ContentChanged {
 			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)
 		}
 	}
@@ -44,6 +47,7 @@ var done = map[Verb]string{
 	StopContainer:   "container stopped",
 	RemoveContainer: "container removed",
 	UpdateResources: "container resources set",
+	UpdateVolume:    "volume content updated",
 	RemoveFolder:    "pod folder removed",
 }
 
@@ -51,6 +55,9 @@ func logArgs(o outcome) []any {
 	args := []any{"pod", o.step.Pod}
 	if o.step.Container != "" {
 		args = append(args, "container", o.step.Container, "attempt", o.step.Attempt)
+	}
+	if o.step.Volume != "" {
+		args = append(args, "volume", o.step.Volume)
 	}
 	if o.step.Reason != "" {
 		args = append(args, "reason", string(o.step.Reason))
@@ -91,6 +98,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		e.linked[id] = true
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
+		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	}
 }
 

@@ -58,11 +58,11 @@ func kernelHostname(p *v1.Pod, clusterDomain string) (string, error) {
 
 // hostsFile returns a pod's /etc/hosts, to the byte as the kubelet writes it. A
 // pod in the host's network gets the node's file.
-func hostsFile(p *v1.Pod, clusterDomain string, ips []string, node []byte) []byte {
+func hostsFile(p *v1.Pod, clusterDomain string, ips []string, node string) []byte {
 	var b bytes.Buffer
 	if p.Spec.HostNetwork {
 		b.WriteString("# Kubernetes-managed hosts file (host network).\n")
-		b.Write(node)
+		b.WriteString(node)
 	} else {
 		b.WriteString("# Kubernetes-managed hosts file.\n" +
 			"127.0.0.1\tlocalhost\n" +

@@ -76,7 +76,7 @@ func TestHostsFile(t *testing.T) {
 		"the host's":          {v1.PodSpec{HostNetwork: true}, nil, "# Kubernetes-managed hosts file (host network).\n127.0.0.1 node\n"},
 		"the host's and more": {v1.PodSpec{HostNetwork: true, HostAliases: aliases}, nil, "# Kubernetes-managed hosts file (host network).\n127.0.0.1 node\n" + added},
 	} {
-		got := reconcile.HostsFile(podOf("p", c.spec), "d", c.ips, []byte("127.0.0.1 node\n"))
+		got := reconcile.HostsFile(podOf("p", c.spec), "d", c.ips, "127.0.0.1 node\n")
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

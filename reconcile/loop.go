@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type Volumes interface {
 	Ensure(ctx context.Context, r volume.Request) error
 	// Path is where Ensure puts it. It does no I/O.
 	Path(r volume.Request) string
+	// Hosts makes the content be that of the pod's hosts file and returns its path.
+	Hosts(uid types.UID, content []byte) (path string, err error)
 	// Remove unmounts and removes all volumes of a pod that live in its folder.
 	Remove(uid types.UID) error
 }
@@ -62,7 +65,10 @@ type Deps struct {
 	Store   Store
 	Volumes Volumes
 	Logs    Logs
-	Log     *slog.Logger
+	// NodeFile reads a file of the node that says how names are resolved there; nil
+	// finds none.
+	NodeFile func(path string) ([]byte, error)
+	Log      *slog.Logger
 	// Check makes the checks of probes; nil is nobody, and no container is probed.
 	Check func(context.Context, probe.Check) probe.Result
 	// Progress is told how pulls go; nil is nobody.
@@ -92,6 +98,9 @@ func New(cfg Config, deps Deps) *Loop {
 	}
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
+	}
+	if deps.NodeFile == nil {
+		deps.NodeFile = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
 	}
 	return &Loop{cfg: cfg, deps: deps, reports: make(chan func(*state))}
 }

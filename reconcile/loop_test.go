@@ -146,6 +146,7 @@ type noVolumes struct{}
 
 func (noVolumes) Ensure(context.Context, volume.Request) error { return nil }
 func (noVolumes) Path(r volume.Request) string                 { return "/" + r.Volume.Name }
+func (noVolumes) Hosts(types.UID, []byte) (string, error)      { return "/hosts", nil }
 func (noVolumes) Remove(types.UID) error                       { return nil }
 
 type noLogs struct{}

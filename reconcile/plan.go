@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -50,6 +51,8 @@ type Input struct {
 	Probes map[string]ProbeState
 	// Objects has at least those that exist of the ones that the pod refers to.
 	Objects map[pod.ObjectKey]*pod.Object
+	// Written has the content that this process gave to volumes.
+	Written map[VolumeKey][]volume.File
 	Node    Node
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
@@ -63,7 +66,9 @@ type Node struct {
 	// 0 is unknown.
 	Memory, Storage, CPUs int64
 	// Addresses are the node's, the preferred one first, one of each family.
-	Addresses  []string
+	Addresses []string
+	// ResolvConf is the file of the resolvers of pods; "" is the node's own.
+	ResolvConf string
 	ClusterDNS ClusterDNS
 }
 

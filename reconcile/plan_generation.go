@@ -49,6 +49,7 @@ func (g *generationPlan) run() {
 		g.retireSandboxes(runtime.Container{})
 	case running:
 		g.retireSandboxes(sandbox)
+		g.updateVolumes()
 		g.containers(sandbox.Ref())
 	default:
 		g.newSandbox()

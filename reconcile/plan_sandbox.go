@@ -74,6 +74,10 @@ func (g *generationPlan) newSandbox() {
 		g.wakeAt(f.Retry)
 		return
 	}
+	if w := g.furnished(); w != (Waiting{}) {
+		g.plan.Blocked = w
+		return
+	}
 	reason := Added
 	if attempt > 0 {
 		reason = SandboxChanged

@@ -38,6 +38,8 @@ const (
 	FailedToStart     Reason = "FailedToStart"
 	Recorded          Reason = "Recorded"
 	ResourcesChanged  Reason = "ResourcesChanged"
+	ContentChanged    Reason = "ContentChanged"
+	ContentUnknown    Reason = "ContentUnknown"
 	ImageAbsent       Reason = "ImageAbsent"
 	PolicyAlways      Reason = "PullPolicyAlways"
 	PolicyNever       Reason = "PullPolicyNever"

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -74,6 +75,7 @@ type entry struct {
 	ended    map[string]time.Time
 	linked   map[string]bool
 	updated  map[string]runtime.Resources
+	written  map[VolumeKey][]volume.File
 	probes   map[string]ProbeState
 	// complaints are by container id and kind of probe.
 	complaints map[string]Complaint
@@ -181,6 +183,7 @@ func (s *state) entry(key pod.Key) *entry {
 			ended:      make(map[string]time.Time),
 			linked:     make(map[string]bool),
 			updated:    make(map[string]runtime.Resources),
+			written:    make(map[VolumeKey][]volume.File),
 			probes:     make(map[string]ProbeState),
 			complaints: make(map[string]Complaint),
 			touched:    make(map[string]bool),

@@ -25,6 +25,7 @@ const (
 	StopContainer   Verb = "stop-container"
 	RemoveContainer Verb = "remove-container"
 	UpdateResources Verb = "update-resources"
+	UpdateVolume    Verb = "update-volume"
 	LinkLog         Verb = "link-log"
 	RemoveFolder    Verb = "remove-folder"
 	CheckImage      Verb = "check-image"
@@ -43,6 +44,7 @@ type Step struct {
 	// ID is the engine's, for what exists already.
 	ID      string
 	Image   string
+	Volume  string // its name in the pod
 	Sandbox runtime.SandboxRef
 	Grace   time.Duration
 	// Reason is one of the reasons of this package; Message says more, for people.
@@ -58,7 +60,7 @@ type Step struct {
 // remembered or looked up.
 func (s Step) Changes() bool {
 	switch s.Verb {
-	case SavePod, SaveState, LinkLog, CheckImage:
+	case SavePod, SaveState, UpdateVolume, LinkLog, CheckImage:
 		return false
 	default:
 		return true
@@ -73,6 +75,8 @@ func (s Step) failureKey() string {
 		return s.Container
 	case RemoveFolder:
 		return string(s.Verb) + "/" + string(s.UID)
+	case UpdateVolume:
+		return string(s.Verb) + "/" + s.Volume
 	default:
 		return string(s.Verb) + "/" + s.Container + "/" + s.ID
 	}
@@ -90,6 +94,9 @@ func (s Step) String() string {
 	}
 	if s.Image != "" {
 		fmt.Fprintf(&b, " image=%s", s.Image)
+	}
+	if s.Volume != "" {
+		fmt.Fprintf(&b, " volume=%s", s.Volume)
 	}
 	if s.Verb == StopContainer {
 		fmt.Fprintf(&b, " grace=%s", s.Grace)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"io/fs"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,15 +18,43 @@ type errMount struct{ err error }
 func (e errMount) Error() string { return e.err.Error() }
 func (e errMount) Unwrap() error { return e.err }
 
-func (j job) ensureVolumes(ctx context.Context, uid types.UID, volumes []v1.Volume) error {
+// VolumeKey names a volume of a generation of a pod.
+type VolumeKey struct {
+	UID  types.UID
+	Name string
+}
+
+// ensureVolumes sets volumes up, and notes the content that it gave them. In a
+// pod that runs already, one whose objects are gone keeps what it has.
+func (j job) ensureVolumes(ctx context.Context, about surroundings, volumes []v1.Volume, runs bool) error {
 	j.mounting.Lock()
 	defer j.mounting.Unlock()
 	for _, v := range volumes {
-		if err := j.deps.Volumes.Ensure(ctx, volumeRequest(j.pod, uid, v)); err != nil {
+		request := volumeRequest(j.pod, about.uid, v)
+		files, shown, err := about.content(v)
+		if err != nil && runs {
+			continue
+		}
+		if err == nil {
+			request.Files = files
+			err = j.deps.Volumes.Ensure(ctx, request)
+		}
+		if err != nil {
 			return errMount{err}
+		}
+		if shown {
+			j.wrote[VolumeKey{about.uid, v.Name}] = files
 		}
 	}
 	return nil
+}
+
+// fileMode returns the permissions of a file, by default those of Kubernetes.
+func fileMode(bits *int32) fs.FileMode {
+	if bits == nil {
+		return fs.FileMode(v1.ConfigMapVolumeSourceDefaultMode)
+	}
+	return fs.FileMode(*bits)
 }
 
 // mounts returns what the engine is asked to mount in a container.

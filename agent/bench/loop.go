@@ -200,6 +200,7 @@ type nothing struct{}
 
 func (nothing) Ensure(context.Context, volume.Request) error { return nil }
 func (nothing) Path(volume.Request) string                   { return "" }
+func (nothing) Hosts(types.UID, []byte) (string, error)      { return "", nil }
 func (nothing) Remove(types.UID) error                       { return nil }
 func (nothing) Link(runtime.Container) error                 { return nil }
 func (nothing) Unlink(pod.Key, types.UID) error              { return nil }

@@ -183,6 +183,11 @@ func (session) Path(r volume.Request) string {
 	return rootDir + "/pods/" + string(r.UID) + "/volumes/kubernetes.io~empty-dir/" + r.Volume.Name
 }
 
+// Hosts implements reconcile.Volumes.
+func (session) Hosts(uid types.UID, _ []byte) (string, error) {
+	return rootDir + "/pods/" + string(uid) + "/etc-hosts", nil
+}
+
 // volumes is a session whose Remove is that of reconcile.Volumes.
 type volumes struct{ session }
 
