@@ -46,6 +46,9 @@ type laws struct {
 	violations []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
+	// enough is closed at the first violation of lastLaw.
+	lastLaw string
+	enough  chan struct{}
 }
 
 // life is a container as the laws know it.
@@ -57,12 +60,16 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}, makes: map[string][]time.Time{}}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}, makes: map[string][]time.Time{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
 	what := fmt.Sprintf("t=+%.9fs ", time.Since(l.start).Seconds()) + fmt.Sprintf(format, args...)
 	l.violations = append(l.violations, violation{law, what})
+	if law == l.lastLaw {
+		l.lastLaw = ""
+		close(l.enough)
+	}
 }
 
 // ours reports whether a container is the simulated agent's, and not that of

@@ -186,16 +186,21 @@ func (d *driver) publish() {
 	d.truth.says(page, text)
 }
 
-// play is the whole scenario.
-func (d *driver) play(steps int) {
+// play is the whole scenario. It returns false where enough was seen before the
+// end.
+func (d *driver) play(steps int) bool {
 	d.revive()
 	for range steps {
+		if dead(d.laws.enough) {
+			return false
+		}
 		d.act()
 		d.pass(d.pause())
 		if d.agent == nil && d.r.IntN(3) > 0 {
 			d.revive()
 		}
 	}
+	return true
 }
 
 func (d *driver) revive() {

@@ -33,9 +33,11 @@ func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) 
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, seed%7 != 0, l, log)
 		d := newDriver(w, seed)
-		d.play(steps)
-		d.calm()
-		d.settle()
+		if d.play(steps) {
+			d.calm()
+			d.settle()
+		}
+		d.crash()
 		res = result{d.laws.violations, d.trace()}
 	})
 	return res

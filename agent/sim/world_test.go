@@ -43,6 +43,8 @@ func parse(data []byte, o pod.Origin) manifests.Result {
 
 // lies are what a planted bug puts between the agent and the world.
 type lies struct {
+	// breaks is the law whose first violation ends the run.
+	breaks  string
 	runtime func(*world, runtime.Runtime) runtime.Runtime
 	set     func(pod.Set) pod.Set
 	store   func(session) reconcile.Store
@@ -75,6 +77,7 @@ func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
 	}
 	w := &world{fate: fake.NewFate(seed), truth: newTruth(parse), lies: l, log: log}
 	w.laws = newLaws(w.truth)
+	w.laws.lastLaw = l.breaks
 	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe})
 	for _, image := range images {
 		switch image {
@@ -266,7 +269,8 @@ func (w *world) crash() {
 	w.agent = nil
 }
 
-// pass lets virtual time pass. It is cut short when the agent dies.
+// pass lets virtual time pass. It is cut short when the agent dies, or enough was
+// seen.
 func (w *world) pass(d time.Duration) {
 	woken := make(chan struct{})
 	w.fate.After("driver", "", d, 0, func() { close(woken) })
@@ -276,6 +280,7 @@ func (w *world) pass(d time.Duration) {
 	}
 	select {
 	case <-woken:
+	case <-w.laws.enough:
 	case <-fence:
 		w.crash()
 	}
