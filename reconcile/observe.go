@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -116,39 +115,6 @@ func (s *state) unlink() {
 		clear(e.linked)
 	}
 	s.markAll()
-}
-
-// holdPorts notes, before any pod is admitted, who has which port: the pods that
-// run, then those that were admitted before, the older first. A pod whose sandbox
-// was just being replaced when the agent died has lost nothing.
-func (s *state) holdPorts() {
-	type admission struct {
-		pod *pod.Pod
-		at  time.Time
-	}
-	var former []admission
-	for _, e := range s.pods {
-		up := false
-		for uid, rec := range e.records {
-			for _, c := range e.observed() {
-				if c.UID == uid && c.IsSandbox() && c.State == runtime.Running && rec.Pod != nil {
-					s.ledger.Hold(rec.Pod)
-					up = true
-				}
-			}
-		}
-		for _, rec := range e.records {
-			if !up && rec.Pod != nil && !rec.State.Leaving {
-				former = append(former, admission{rec.Pod, rec.State.Admitted})
-			}
-		}
-	}
-	slices.SortFunc(former, func(a, b admission) int {
-		return cmp.Or(a.at.Compare(b.at), a.pod.Key().Compare(b.pod.Key()))
-	})
-	for _, f := range former {
-		s.ledger.Admit(f.pod)
-	}
 }
 
 func (s *state) sight(id string, key pod.Key) *sighting {

@@ -33,6 +33,9 @@ type Input struct {
 	Records map[types.UID]Record
 	// Refused is why the pod is not admitted; zero where it is.
 	Refused Waiting
+	// Awaits is why the sandbox of a pod that is admitted cannot be made yet; zero
+	// where it can.
+	Awaits Waiting
 	// Images by name as written; a missing entry is an image not looked at yet.
 	Images map[string]Image
 	// Pulled has, by container name, the last pull that was made for an attempt.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -36,8 +37,8 @@ func (g *generationPlan) run() {
 	}
 	sandbox, running := g.sandbox()
 	g.plan.Finished = g.finished()
-	if g.in.Refused != (Waiting{}) && !running && !g.plan.Finished {
-		g.plan.Blocked = g.in.Refused
+	if held := cmp.Or(g.in.Refused, g.in.Awaits); held != (Waiting{}) && !running && !g.plan.Finished {
+		g.plan.Blocked = held
 		return
 	}
 	if g.state.Admitted.IsZero() {

@@ -75,10 +75,10 @@ func checkPlan(t *rapid.T) {
 			}
 		}
 	}
-	if in.Refused != (reconcile.Waiting{}) {
+	if in.Refused != (reconcile.Waiting{}) || in.Awaits != (reconcile.Waiting{}) {
 		for _, s := range plan.Steps {
 			if s.Verb == reconcile.CreateSandbox {
-				t.Fatalf("a refused pod is started:\n%s", plan)
+				t.Fatalf("a pod is started without its ports:\n%s", plan)
 			}
 		}
 	}
@@ -131,6 +131,9 @@ func drawInput(t *rapid.T) reconcile.Input {
 	}
 	if rapid.Bool().Draw(t, "refused") {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: "taken"}
+	}
+	if rapid.Bool().Draw(t, "awaits") {
+		in.Awaits = reconcile.Waiting{Reason: reconcile.ContainerCreating, Message: "not yet free"}
 	}
 	for _, image := range []string{"busybox:1", "busybox:2", "busybox:latest"} {
 		switch rapid.IntRange(0, 3).Draw(t, image) {

@@ -143,34 +143,6 @@ func portPod(name string, ports ...v1.ContainerPort) *pod.Pod {
 	return &pod.Pod{Object: p}
 }
 
-// C080, C082, C033: who gets a host port.
-func TestLedger(t *testing.T) {
-	tcp := func(port int32, ip string) v1.ContainerPort {
-		return v1.ContainerPort{ContainerPort: 80, HostPort: port, Protocol: v1.ProtocolTCP, HostIP: ip}
-	}
-	udp := tcp(53, "")
-	udp.Protocol = v1.ProtocolUDP
-	l := reconcile.NewLedger()
-	admit := func(p *pod.Pod, want string) {
-		t.Helper()
-		w, ok := l.Admit(p)
-		if ok != (want == "") || w.Message != want {
-			t.Errorf("%s: %q, want %q", p.Key(), w.Message, want)
-		}
-	}
-	admit(portPod("dns", tcp(53, ""), udp), "")
-	admit(portPod("other", tcp(53, "127.0.0.1")), "host port 127.0.0.1:53/TCP is in use by pod default/dns")
-	admit(portPod("dns", tcp(53, "")), "") // its own ports are no obstacle
-	admit(portPod("udp", udp), "")         // and what it gave up is free
-	admit(portPod("a", tcp(80, "127.0.0.1")), "")
-	admit(portPod("b", tcp(80, "127.0.0.2")), "")
-	admit(portPod("c", tcp(80, "0.0.0.0")), "host port 80/TCP is in use by pod default/a")
-	l.Release(pod.Key{Namespace: "default", Name: "a"})
-	admit(portPod("c", tcp(80, "0.0.0.0")), "host port 80/TCP is in use by pod default/b")
-	l.Release(pod.Key{Namespace: "default", Name: "b"})
-	admit(portPod("c", tcp(80, "0.0.0.0")), "")
-}
-
 // C118, C119: what a container's end is called.
 func TestTerminationReasons(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -34,8 +34,10 @@ type state struct {
 	byID   map[string]pod.Key
 	due    map[pod.Key]bool
 	ledger *Ledger
-	// refused has the pods that wait for a port.
-	refused map[pod.Key]bool
+	// asking has the pods that wait for a port of another: the version refused. Those
+	// in awaiting have theirs as soon as the former version of another is gone.
+	asking   map[pod.Key]*pod.Pod
+	awaiting map[pod.Key]bool
 
 	images map[string]*image
 
@@ -117,7 +119,8 @@ func newState(l *Loop) *state {
 		byID:      make(map[string]pod.Key),
 		due:       make(map[pod.Key]bool),
 		ledger:    NewLedger(),
-		refused:   make(map[pod.Key]bool),
+		asking:    make(map[pod.Key]*pod.Pod),
+		awaiting:  make(map[pod.Key]bool),
 		strangers: make(map[string]bool),
 		images:    make(map[string]*image),
 		targets:   make(chan probe.Update),
@@ -428,60 +431,6 @@ func (s *state) input(e *entry) Input {
 		look(rec.Pod) // may have to go on where want is refused
 	}
 	return in
-}
-
-// admit gets the pod its host ports, once for each version of it.
-func (s *state) admit(e *entry, in *Input) {
-	want, _ := in.wanted()
-	if want == nil || e.admitted != nil && e.admitted.Hash == want.Hash || e.plan.Finished && e.plan.Pod == want {
-		return
-	}
-	delete(s.refused, e.key)
-	e.refused = Waiting{}
-	if running(in.Observed, want.Hash) {
-		s.ledger.Release(e.key)
-		s.ledger.Hold(want) // it has them in fact
-		s.wakeRefused()
-		e.admitted = want
-		return
-	}
-	if refusal, ok := s.ledger.Admit(want); !ok {
-		if e.refused != refusal {
-			s.deps.Log.Warn("pod waits", "pod", e.key, "reason", refusal.Reason, "message", refusal.Message)
-		}
-		in.Refused, e.refused = refusal, refusal
-		s.refused[e.key] = true
-		return
-	}
-	s.wakeRefused() // the former version may have held others
-	e.admitted = want
-}
-
-// wakeRefused lets those who wait for a port try again.
-func (s *state) wakeRefused() {
-	for key := range s.refused {
-		s.mark(key)
-	}
-}
-
-func running(observed []runtime.Container, hash pod.Hash) bool {
-	return slices.ContainsFunc(observed, func(c runtime.Container) bool {
-		return c.IsSandbox() && c.State == runtime.Running && c.PodHash == hash
-	})
-}
-
-// release gives the ports of a pod back once nothing of it is left that could
-// hold them, and lets those who wait try again.
-func (s *state) release(e *entry) {
-	live := slices.ContainsFunc(e.observed(), func(c runtime.Container) bool { return c.IsSandbox() && c.State != runtime.Exited })
-	if live || e.plan.Pod != nil && !e.plan.Finished {
-		return
-	}
-	delete(s.refused, e.key)
-	e.admitted, e.refused = nil, Waiting{}
-	if s.ledger.Release(e.key) {
-		s.wakeRefused()
-	}
 }
 
 // sayPhase logs a pod's change of phase.

@@ -59,6 +59,39 @@ func (d *driver) editPod() bool {
 	})
 }
 
+// swapPorts gives each of two pods the host port of the other. Where they lie in
+// one file, that is one edit.
+func (d *driver) swapPorts() bool {
+	type spot struct {
+		place string
+		i     int
+	}
+	var list []spot
+	for _, place := range d.paths() {
+		for i, p := range d.files[place] {
+			if p.port > 0 && (len(list) == 0 || d.files[list[0].place][list[0].i].port != p.port) {
+				list = append(list, spot{place, i})
+			}
+		}
+	}
+	if len(list) < 2 {
+		return false
+	}
+	ports := []int{d.files[list[1].place][list[1].i].port, d.files[list[0].place][list[0].i].port}
+	for n, s := range list[:2] {
+		c := *d.files[s.place][s.i]
+		c.port = ports[n]
+		d.files[s.place] = slices.Clone(d.files[s.place])
+		d.files[s.place][s.i] = &c
+	}
+	d.put(list[0].place)
+	if list[1].place != list[0].place {
+		d.pass(d.pause() / 8)
+		d.put(list[1].place)
+	}
+	return true
+}
+
 func (d *driver) editLive() bool {
 	return d.change(func(p *podSpec) {
 		switch c := &p.containers[0]; d.r.IntN(3) {

@@ -20,6 +20,7 @@ const (
 	oneSandbox   = "section 3: never two live sandboxes of a key"
 	oneContainer = "section 3: never two live containers of a name"
 	inOrder      = "section 3: the old generation is gone before the new one starts"
+	portOrder    = "section 3: a host port is given up before another takes it"
 	neighbours   = "section 3: an edit restarts nothing but what was edited"
 	silence      = "law 1: absence of information removes nothing"
 	undesired    = "section 3: nothing runs that was never desired for its key"
@@ -104,6 +105,10 @@ func (l *laws) observe(c fake.Change) {
 		is.byUs = c.Client > 0
 		if is.byUs && ours(v) {
 			l.started(is)
+		}
+	case fake.FailedStart:
+		if agents && v.SandboxSpec != nil {
+			l.portsFree(is)
 		}
 	case "die":
 		if ours(v) && v.IsSandbox() {
@@ -230,6 +235,23 @@ func (l *laws) started(c *life) {
 			l.violate(inOrder, "%s starts while %s of another generation runs", c.Name, o.Name)
 		}
 	}
+}
+
+// portsFree checks that a sandbox could not start for another reason than a port
+// of another, which the agent started itself.
+func (l *laws) portsFree(c *life) {
+	for _, port := range c.SandboxSpec.Ports {
+		for _, o := range l.live {
+			if o.SandboxSpec != nil && ours(o.View) && o.Key != c.Key && o.State == runtime.Running && o.byUs && hasPort(o.View, port.HostPort) {
+				l.violate(portOrder, "%s takes port %d while %s runs with it", c.Name, port.HostPort, o.Name)
+			}
+		}
+	}
+}
+
+// hasPort reports whether a sandbox was made with that host port.
+func hasPort(c fake.View, port int32) bool {
+	return c.SandboxSpec != nil && slices.ContainsFunc(c.SandboxSpec.Ports, func(p runtime.Port) bool { return p.HostPort == port })
 }
 
 // stopped checks that a stop by the agent has a reason.

@@ -35,6 +35,9 @@ func TestPlantedBugs(t *testing.T) {
 		"what is to be stopped is only forgotten": {law: inOrder, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return &forgetful{Runtime: rt, forgotten: map[string]bool{}}
 		}}},
+		"every pod takes one more port, the same": {law: portOrder, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return greedy{rt}
+		}}},
 		"a stop takes the neighbours along": {law: neighbours, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return rude{rt}
 		}}},
@@ -149,6 +152,13 @@ func (r *forgetful) Remove(ctx context.Context, id string) error {
 func (r *forgetful) List(ctx context.Context) ([]runtime.Summary, error) {
 	list, err := r.Runtime.List(ctx)
 	return slices.DeleteFunc(list, func(s runtime.Summary) bool { return r.has(s.ID) }), err
+}
+
+type greedy struct{ runtime.Runtime }
+
+func (r greedy) EnsureSandbox(ctx context.Context, s runtime.SandboxSpec) (runtime.Container, error) {
+	s.Ports = append(slices.Clone(s.Ports), runtime.Port{HostPort: 9, ContainerPort: 9, Protocol: "TCP"})
+	return r.Runtime.EnsureSandbox(ctx, s)
 }
 
 // rude stops all containers of the pod with one of them.

@@ -62,6 +62,7 @@ func actions() []action {
 		{10, (*driver).create},
 		{12, (*driver).editContainer},
 		{3, (*driver).editPod},
+		{2, (*driver).swapPorts},
 		{4, (*driver).editLive},
 		{3, (*driver).addOrDropContainer},
 		{4, (*driver).renameFile},

@@ -203,8 +203,8 @@ func names(list []fake.View) string {
 
 // matches returns what differs between a version of a pod and what is there.
 func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake.View) string {
-	if portTaken(want, all) && !slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running }) {
-		return ""
+	if d.refused(want, all, nil) && !slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash }) {
+		return "" // it waits, and an older version may go on
 	}
 	var sandboxes []fake.View
 	running := map[string][]fake.View{}
@@ -276,17 +276,19 @@ func (d *driver) matchesContainer(want *pod.Pod, spec *v1.Container, running []f
 	return ended, spec.Name + " does not run"
 }
 
-// portTaken reports whether another pod runs that has a host port of this one.
-func portTaken(want *pod.Pod, all map[pod.Key][]fake.View) bool {
+// refused reports whether a version has to wait for its host port: another pod has
+// it, and keeps it, or waits itself for what it would have in its place. Those
+// that only wait for each other (since has them) are to be admitted together.
+func (d *driver) refused(want *pod.Pod, all map[pod.Key][]fake.View, since []pod.Key) bool {
 	port := hostPort(want.Object)
-	if port == 0 {
-		return false
-	}
+	since = append(since, want.Key())
 	for key, list := range all {
-		for _, c := range list {
-			if key != want.Key() && c.SandboxSpec != nil && len(c.SandboxSpec.Ports) > 0 && c.SandboxSpec.Ports[0].HostPort == port {
-				return true
-			}
+		if port == 0 || slices.Contains(since, key) || !slices.ContainsFunc(list, func(c fake.View) bool { return hasPort(c, port) }) {
+			continue
+		}
+		versions, sure := d.truth.now(key)
+		if !sure || slices.ContainsFunc(versions, func(p *pod.Pod) bool { return hostPort(p.Object) == port || d.refused(p, all, since) }) {
+			return true
 		}
 	}
 	return false

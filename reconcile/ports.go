@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// This file is the loop's side of host ports; admit.go decides.
+
+// holdPorts notes, before any pod is admitted, who has which port: the pods that
+// run, then those that were admitted before, the older first. A pod whose sandbox
+// was just being replaced when the agent died has lost nothing.
+func (s *state) holdPorts() {
+	type admission struct {
+		pod *pod.Pod
+		at  time.Time
+	}
+	var former []admission
+	for _, e := range s.pods {
+		up := false
+		for uid, rec := range e.records {
+			for _, c := range e.observed() {
+				if c.UID == uid && c.IsSandbox() && c.State == runtime.Running && rec.Pod != nil {
+					s.ledger.Hold(rec.Pod)
+					up = true
+				}
+			}
+		}
+		for _, rec := range e.records {
+			if !up && rec.Pod != nil && !rec.State.Leaving {
+				former = append(former, admission{rec.Pod, rec.State.Admitted})
+			}
+		}
+	}
+	slices.SortFunc(former, func(a, b admission) int {
+		return cmp.Or(a.at.Compare(b.at), a.pod.Key().Compare(b.pod.Key()))
+	})
+	for _, f := range former {
+		s.ledger.Admit(f.pod, nil)
+	}
+}
+
+// admit gets the pod its host ports, once for each version of it.
+func (s *state) admit(e *entry, in *Input) {
+	delete(s.asking, e.key)
+	delete(s.awaiting, e.key)
+	want, _ := in.wanted()
+	switch {
+	case want == nil, e.plan.Finished && e.plan.Pod == want:
+		e.refused = Waiting{}
+		return
+	case e.admitted != nil && e.admitted.Hash == want.Hash:
+	case running(in.Observed, want.Hash):
+		s.ledger.Release(e.key)
+		s.hold(want) // it has them in fact
+		s.wakeWaiting()
+		e.admitted = want
+	default:
+		if !s.claimPorts(e, want) {
+			in.Refused = e.refused
+			return
+		}
+	}
+	e.refused = Waiting{}
+	if in.Awaits = s.ledger.Awaits(want); in.Awaits != (Waiting{}) {
+		s.awaiting[e.key] = true
+	}
+}
+
+// claimPorts reports whether a pod is admitted, with those that have to be with it.
+func (s *state) claimPorts(e *entry, want *pod.Pod) bool {
+	admitted, refusal := s.ledger.Admit(want, s.asking)
+	if len(admitted) > 0 {
+		e.admitted = want
+		for _, p := range admitted[1:] {
+			s.pods[p.Key()].admitted = p
+			delete(s.asking, p.Key())
+			s.mark(p.Key())
+		}
+		s.wakeWaiting() // former versions may have held others
+		return true
+	}
+	if e.refused != refusal {
+		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", refusal.Reason, "message", refusal.Message)
+	}
+	e.refused = refusal
+	s.asking[e.key] = want
+	return false
+}
+
+// hold notes the ports of what runs. Who was to have one of them, and does not run
+// yet, has to ask again: what was to give it up went back on that.
+func (s *state) hold(p *pod.Pod) {
+	for _, key := range s.ledger.Hold(p) {
+		e := s.pods[key]
+		if e == nil || e.admitted == nil || running(e.observed(), e.admitted.Hash) {
+			continue
+		}
+		e.admitted = nil
+		s.ledger.Release(key)
+		for _, c := range e.observed() {
+			if was := e.records[c.UID].Pod; liveSandbox(c) && was != nil {
+				s.ledger.Hold(was)
+			}
+		}
+		s.mark(key)
+	}
+}
+
+// wakeWaiting lets those who wait for a port try again.
+func (s *state) wakeWaiting() {
+	for key := range s.asking {
+		s.mark(key)
+	}
+	for key := range s.awaiting {
+		s.mark(key)
+	}
+}
+
+func running(observed []runtime.Container, hash pod.Hash) bool {
+	return slices.ContainsFunc(observed, func(c runtime.Container) bool { return liveSandbox(c) && c.PodHash == hash })
+}
+
+// release gives the ports of a pod back once nothing of it is left that could
+// hold them, and lets those who wait try again.
+func (s *state) release(e *entry) {
+	live, former := false, false
+	for _, c := range e.observed() {
+		if c.IsSandbox() && c.State != runtime.Exited {
+			live = true
+			former = former || e.admitted == nil || e.admitted.Hash != c.PodHash
+		}
+	}
+	if !former && s.ledger.Clear(e.key) {
+		s.wakeWaiting()
+	}
+	if live || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
+		return
+	}
+	e.admitted = nil
+	if s.asking[e.key] == nil {
+		e.refused = Waiting{}
+	}
+	if s.ledger.Release(e.key) {
+		s.wakeWaiting()
+	}
+}
