@@ -58,6 +58,9 @@ type Config struct {
 	HTTPCheck       time.Duration
 	// Strict refuses what Kubernetes would drop: unknown fields, duplicate keys.
 	Strict bool
+	// NoSourceCache keeps no last good manifests in the root dir, and removes what
+	// lies there: a start has nothing of a URL or file that cannot be read then.
+	NoSourceCache bool
 
 	// Docker is the engine; its RootDir is set from the one above.
 	Docker DockerConfig
@@ -120,6 +123,11 @@ func withParts(cfg Config, log *slog.Logger, f func(*parts) error) error {
 		return err
 	}
 	defer dir.Close()
+	if cfg.NoSourceCache {
+		if err := sources.RemoveCache(dir); err != nil {
+			return err
+		}
+	}
 	watcher := new(sources.OSWatcher)
 	p, err := build(cfg, cfg.loop(), dir, watcher, log)
 	if err != nil {
@@ -141,7 +149,11 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	p := &parts{cfg: cfg, log: log, runtime: engine}
-	if p.sources, err = buildSources(cfg, dir, watcher, log); err != nil {
+	cache := sources.Store(dir)
+	if cfg.NoSourceCache {
+		cache = nil
+	}
+	if p.sources, err = buildSources(cfg, cache, watcher, log); err != nil {
 		return nil, err
 	}
 	p.loop = reconcile.New(loop, reconcile.Deps{
@@ -179,7 +191,7 @@ func (cfg Config) complete() (Config, error) {
 	return cfg, nil
 }
 
-func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *slog.Logger) ([]sources.Source, error) {
+func buildSources(cfg Config, cache sources.Store, watcher sources.Watcher, log *slog.Logger) ([]sources.Source, error) {
 	parse := func(data []byte, origin pod.Origin) manifests.Result {
 		return manifests.Parse(data, origin, manifests.Options{Strict: cfg.Strict, NodeName: cfg.NodeName})
 	}
@@ -191,7 +203,7 @@ func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *s
 		}
 		s, err := sources.NewFile(sources.FileConfig{
 			Path: path, Extensions: cfg.Extensions, Period: cfg.FileCheck,
-			Parse: parse, FS: sources.OSFiles{}, Watcher: watcher, Store: dir, Log: log,
+			Parse: parse, FS: sources.OSFiles{}, Watcher: watcher, Store: cache, Log: log,
 		})
 		if err != nil {
 			return nil, err
@@ -206,7 +218,7 @@ func buildSources(cfg Config, dir sources.Store, watcher sources.Watcher, log *s
 		s, err := sources.NewHTTP(sources.HTTPConfig{
 			URL: url, Name: names[i], Header: cfg.Header, Period: cfg.HTTPCheck,
 			CAFile: cfg.URLCA, CertFile: cfg.URLCert, KeyFile: cfg.URLKey,
-			Parse: parse, Store: dir, Log: log,
+			Parse: parse, Store: cache, Log: log,
 		})
 		if err != nil {
 			return nil, err

@@ -125,6 +125,19 @@ func recall(store Store, parse ParseFunc, log *slog.Logger, name string) (pod.Or
 	return r.Origin, docs
 }
 
+// RemoveCache removes the last good manifests of all sources.
+func RemoveCache(store Store) error {
+	entries, err := store.Entries(storeFolder)
+	if err != nil {
+		return fmt.Errorf("list last good manifests: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		errs = append(errs, store.Remove(path.Join(storeFolder, path.Base(e))))
+	}
+	return errors.Join(errs...)
+}
+
 // recordsOf lists the records of one source.
 func recordsOf(store Store, id pod.SourceID) ([]string, error) {
 	if store == nil {

@@ -38,6 +38,7 @@ type settings struct {
 	urlKey     string
 	httpCheck  time.Duration
 	strict     bool
+	cache      string // on or off
 
 	nodeName      string
 	nodeIP        string
@@ -69,6 +70,7 @@ func (s *settings) sourceFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.urlCert, "manifest-url-cert", "", "`FILE` of the client certificate for the URLs")
 	f.StringVar(&s.urlKey, "manifest-url-key", "", "`FILE` of its key")
 	f.DurationVar(&s.httpCheck, "http-check-frequency", 20*time.Second, "how often the URLs are asked")
+	f.StringVar(&s.cache, "source-cache", "on", "whether the last good manifests, Secrets too, are kept below the root dir: `on|off`; with off a start has nothing of what cannot be read then")
 	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields and duplicate keys instead of warning of them")
 }
 
@@ -108,6 +110,9 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("manifest-extensions", checkExtensions(s.extensions))
 	check("file-check-frequency", notNegative(s.fileCheck))
 	check("http-check-frequency", notNegative(s.httpCheck))
+	if !slices.Contains([]string{"", "on", "off"}, s.cache) {
+		check("source-cache", fmt.Errorf("%q: want on or off", s.cache))
+	}
 	if (s.urlCert == "") != (s.urlKey == "") {
 		errs = append(errs, errors.New("--manifest-url-cert and --manifest-url-key: each needs the other"))
 	}
@@ -131,7 +136,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict,
+		Strict: s.strict, NoSourceCache: s.cache == "off",
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			ResolvConf: resolvConf, LogMaxSize: size, LogMaxFiles: s.logFiles,
