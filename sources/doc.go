@@ -1,5 +1,5 @@
-// Package sources brings desired pods in: from folders and single files, and
-// from URLs, merged into one [pod.Set].
+// Package sources brings desired pods in, and the objects beside them: from
+// folders and single files, and from URLs, merged into one [pod.Set].
 //
 //	File ──┐
 //	File ──┼─ Supply ─► Run (Merge) ─► pod.Set
@@ -13,7 +13,9 @@
 // while an origin has any error, nothing that it supplied before goes away. The
 // last good documents lie in a [Store], from which a broken file, a folder that
 // is missing at start and a URL that does not answer are supplied after a
-// restart of the agent.
+// restart of the agent. That is the one place where the values of Secrets come to
+// a disk; without a Store none does. An immutable object that changes counts as
+// broken, so that it stays as it was until its origin has it no more.
 //
 // A hint (fsnotify) only brings the next look forward. The look that comes
 // every period is the truth, and all there is where hints cannot be had.

@@ -162,6 +162,51 @@ func TestBrokenFileKeepsItsObjects(t *testing.T) {
 	}
 }
 
+// An immutable object stays as it was until it is removed, as with an API server.
+func TestImmutableObject(t *testing.T) {
+	const refused = "present, spoken, web.yaml stale error"
+	for name, test := range map[string]struct{ content, supplied, state string }{
+		"another value is refused, and the rest applies": {"sealed key=2\nweb app:2", "key=1 (web.yaml), web=app:2 (web.yaml)", refused},
+		"it cannot be unsealed":                          {"web app:1\nsecret key=1", "key=1 (web.yaml), web=app:1 (web.yaml)", refused},
+		"it may move within its file":                    {"web app:1\nsealed key=1", "key=1 (web.yaml), web=app:1 (web.yaml)", "present, spoken"},
+		"it may go":                                      {"web app:1", "web=app:1 (web.yaml)", "present, spoken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tree := world(map[string]string{"/m/web.yaml": "sealed key=1\nweb app:1"})
+				r := files(t, tree, nil, nil)
+				tree.WriteAtomic("/m/web.yaml", test.content)
+				r.pass(20 * time.Second)
+				r.want(test.supplied, test.state)
+				if problems := r.last().Source.Origins[0].Problems; test.state == refused && (len(problems) != 1 ||
+					!strings.Contains(problems[0].String(), "Secret default/key differs from the immutable version that was on line 1") || problems[0].File != "/m/web.yaml" || problems[0].Line == 0) {
+					t.Errorf("problems = %v", problems)
+				}
+				r.stop()
+				r = files(t, tree, r.store, nil)
+				r.pass(time.Minute)
+				r.want(test.supplied, test.state)
+
+				tree.WriteAtomic("/m/web.yaml", "web app:3")
+				r.pass(time.Minute)
+				tree.WriteAtomic("/m/web.yaml", "sealed key=3")
+				r.pass(time.Minute)
+				r.want("key=3 (web.yaml)", "present, spoken")
+			})
+		})
+	}
+}
+
+// What is not immutable yet may become it, with another value.
+func TestObjectThatIsSealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := files(t, world(map[string]string{"/m/web.yaml": "secret key=1"}), nil, nil)
+		r.tree.WriteAtomic("/m/web.yaml", "sealed key=2")
+		r.pass(time.Minute)
+		r.want("key=2 (web.yaml)", "present, spoken")
+	})
+}
+
 func TestErrorIsShownWithinAPollAndStays(t *testing.T) {
 	// C045: a broken file shows its error, with file and line.
 	synctest.Test(t, func(t *testing.T) {

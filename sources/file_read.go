@@ -190,6 +190,10 @@ func (l *folder) decode(f *file, now time.Time, data []byte, unread *manifests.R
 	f.sum, f.decoded = sum, true
 	if unread == nil {
 		res := l.cfg.Parse(data, f.origin)
+		if slices.ContainsFunc(res.Documents, func(d manifests.Document) bool { return d.Object != nil }) {
+			l.recall(f) // one may have been immutable
+		}
+		res = keepSealed(f.docs, res)
 		unread = &res
 	}
 	f.pending = unread

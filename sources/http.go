@@ -231,7 +231,7 @@ func (p *page) take(a answer, now time.Time) (changed bool) {
 		return p.heard(now)
 	}
 	p.sum, p.decoded = sum, true
-	res := read(a.body, p.origin, p.parse)
+	res := keepSealed(p.docs, read(a.body, p.origin, p.parse))
 	before := p.problems
 	p.docs, p.stale = hold(p.docs, res)
 	p.problems, p.unkept = res.Problems, true

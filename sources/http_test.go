@@ -538,3 +538,20 @@ func TestHTTPLeaksNothing(t *testing.T) {
 	close(out)
 	<-drained
 }
+
+func TestImmutableObjectOfAURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &serve{handler: body(200, "sealed key=1\np x:1")}
+		r := pages(t, s, nil, nil)
+		r.stop()
+		s.set(body(200, "sealed key=2\np x:2"))
+		r = pages(t, s, r.store, nil)
+		r.pass(period)
+		r.want("key=1 (p), p=x:2 (p)", "present, spoken, p stale error")
+		s.set(body(200, "p x:2"))
+		r.pass(period)
+		s.set(body(200, "sealed key=2\np x:2"))
+		r.pass(period)
+		r.want("key=2 (p), p=x:2 (p)", "present, spoken")
+	})
+}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -76,6 +77,35 @@ func hold(before []document, now manifests.Result) (after []document, stale bool
 		}
 	}
 	return after, stale
+}
+
+// keepSealed refuses, as an API server does, what would change an object that is
+// immutable: the document counts as broken, so that the version before stays until
+// the origin no longer has the object.
+func keepSealed(before []document, now manifests.Result) manifests.Result {
+	var sealed []document
+	for _, d := range before {
+		if d.object != nil && d.object.Immutable {
+			sealed = append(sealed, d)
+		}
+	}
+	if len(sealed) == 0 {
+		return now
+	}
+	now.Documents, now.Problems = slices.Clone(now.Documents), slices.Clip(now.Problems)
+	for i, d := range now.Documents {
+		was := slices.IndexFunc(sealed, func(b document) bool { return d.Object != nil && b.object.Key == d.Object.Key })
+		if was < 0 || d.Object.Immutable && d.Object.SameContent(sealed[was].object) {
+			continue
+		}
+		now.Documents[i].Object, now.Documents[i].JSON = nil, nil
+		now.Problems = append(now.Problems, pod.Problem{
+			Severity: pod.Error, File: d.Object.Origin.Name, Line: d.Line, Field: "immutable", Object: d.Object.Key.String(),
+			Message: fmt.Sprintf("%s differs from the immutable version that was on line %d: that one stays until %s no longer has the object",
+				d.Object.Key, sealed[was].line(), d.Object.Origin.Name),
+		})
+	}
+	return now
 }
 
 func failed(problems []pod.Problem) bool {
