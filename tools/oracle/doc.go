@@ -1,6 +1,6 @@
 // Package oracle lets Kubernetes judge what manifests/defaults and
 // manifests/validate decide: it runs the API server's own defaulting and
-// validation beside ours, over the project's manifests and over generated pods,
+// validation beside ours, over the project's manifests, generated pods and objects,
 // and reports where the two differ.
 //
 // It is a module of its own, so that k8s.io/kubernetes and its replace lines

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each Pod of the project's manifests is decoded by both sides, with the same
+// Each object of the project's manifests is decoded by both sides, with the same
 // result, and then judged by both.
 func TestManifestsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
 	count := 0
@@ -30,12 +30,13 @@ func TestManifestsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
 				return err
 			}
 			for i, text := range documents(t, path) {
-				if !isPod(text) {
+				made := maker(text)
+				if made == nil {
 					continue
 				}
 				count++
 				name := fmt.Sprintf("%s/%d", filepath.Base(path), i)
-				t.Run(name, func(t *testing.T) { manifest(t, name, text) })
+				t.Run(name, func(t *testing.T) { manifest(t, name, text, made) })
 			}
 			return nil
 		})
@@ -43,8 +44,8 @@ func TestManifestsAreJudgedAsUpstreamJudgesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if count < 10 {
-		t.Errorf("%d pods in all manifests", count)
+	if count < 30 {
+		t.Errorf("%d objects in all manifests", count)
 	}
 }
 
@@ -68,9 +69,19 @@ func documents(t *testing.T, path string) [][]byte {
 	}
 }
 
-func isPod(text []byte) bool {
+// maker returns what makes an empty object of the kind of a text; nil where
+// that kind is not judged.
+func maker(text []byte) func() metav1.Object {
 	var kind metav1.TypeMeta
-	return yaml.Unmarshal(text, &kind) == nil && kind.Kind == "Pod" && kind.APIVersion == "v1"
+	if yaml.Unmarshal(text, &kind) != nil || kind.APIVersion != "v1" {
+		return nil
+	}
+	return map[string]func() metav1.Object{
+		"Pod":                   func() metav1.Object { return new(v1.Pod) },
+		"ConfigMap":             func() metav1.Object { return new(v1.ConfigMap) },
+		"Secret":                func() metav1.Object { return new(v1.Secret) },
+		"PersistentVolumeClaim": func() metav1.Object { return new(v1.PersistentVolumeClaim) },
+	}[kind.Kind]
 }
 
 // decodedElsewise are the documents that we read otherwise than upstream, and why.
@@ -79,9 +90,9 @@ var decodedElsewise = map[string]string{
 	"trailing-comma.json/0": "what begins as JSON is JSON; upstream reads what is not as YAML, and so takes a file that was cut off for whole",
 }
 
-func manifest(t *testing.T, name string, text []byte) {
-	theirs, theirError := decodedByUpstream(text)
-	ours, ourError := decodedHere(text)
+func manifest(t *testing.T, name string, text []byte, made func() metav1.Object) {
+	theirs, ours := made(), made()
+	theirError, ourError := decodedByUpstream(text, theirs), decodedHere(text, ours)
 	same := (theirError == nil) == (ourError == nil) && (theirError != nil || asJSON(t, theirs) == asJSON(t, ours))
 	why, meant := decodedElsewise[name]
 	switch {
@@ -94,44 +105,46 @@ func manifest(t *testing.T, name string, text []byte) {
 	case !same:
 		t.Fatalf("decoded object (-theirs +ours):\n%s", cmp.Diff(asJSON(t, theirs), asJSON(t, ours)))
 	}
-	if ours.Namespace == "" {
-		ours.Namespace = metav1.NamespaceDefault
+	if ours.GetNamespace() == "" {
+		ours.SetNamespace(metav1.NamespaceDefault)
 	}
-	compare(t, ours, name)
+	if p, isPod := ours.(*v1.Pod); isPod {
+		compare(t, p, name)
+	} else {
+		compareObject(t, ours, name)
+	}
 }
 
 // decodedByUpstream does what the decoders of the API server and the kubelet do,
 // whose type is not to be had by itself.
-func decodedByUpstream(text []byte) (*v1.Pod, error) {
+func decodedByUpstream(text []byte, into any) error {
 	asJSON, err := yaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var p v1.Pod
-	return &p, utiljson.UnmarshalCaseSensitivePreserveInts(asJSON, &p)
+	return utiljson.UnmarshalCaseSensitivePreserveInts(asJSON, into)
 }
 
-func decodedHere(text []byte) (*v1.Pod, error) {
+func decodedHere(text []byte, into any) error {
 	docs := decode.Documents(text)
 	if len(docs) != 1 {
-		return nil, fmt.Errorf("%d documents in one", len(docs))
+		return fmt.Errorf("%d documents in one", len(docs))
 	}
 	for _, wrong := range docs[0].Errors {
-		return nil, errors.New(wrong.Message)
+		return errors.New(wrong.Message)
 	}
-	var p v1.Pod
-	_, findings := decode.Fill(docs[0].Root, &p)
+	_, findings := decode.Fill(docs[0].Root, into)
 	for _, finding := range findings {
 		if finding.Flaw == decode.Mismatch {
-			return nil, fmt.Errorf("%s: %s", finding.Path, finding.Message)
+			return fmt.Errorf("%s: %s", finding.Path, finding.Message)
 		}
 	}
-	return &p, nil
+	return nil
 }
 
-func asJSON(t *testing.T, p *v1.Pod) string {
+func asJSON(t *testing.T, object any) string {
 	t.Helper()
-	text, err := json.MarshalIndent(p, "", " ")
+	text, err := json.MarshalIndent(object, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
