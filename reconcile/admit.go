@@ -168,8 +168,8 @@ func (l *Ledger) drop(key pod.Key, which func(portClaim) bool) (had bool) {
 // the host's network are defaulted to its container ports.
 func hostPorts(p *v1.Pod) []v1.ContainerPort {
 	var ports []v1.ContainerPort
-	for _, c := range p.Spec.Containers {
-		for _, port := range c.Ports {
+	for _, m := range members(p) {
+		for _, port := range m.Ports {
 			if port.HostPort != 0 {
 				ports = append(ports, port)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // What tests of the pure parts reach for.
@@ -62,3 +63,5 @@ func Content(v v1.Volume, a About) ([]volume.File, bool, error) {
 
 // Lacks returns why a volume cannot be had.
 func Lacks(v v1.Volume, a About) error { return a.surroundings().missing(v) }
+
+func (s State) Fold(observed []runtime.Container) State { return s.fold(observed) }

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // byAttempt returns the containers by rising attempt, ties by id. Clocks never
 // order containers: they jump.

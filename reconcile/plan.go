@@ -56,7 +56,10 @@ type Input struct {
 	Objects map[pod.ObjectKey]*pod.Object
 	// Written has the content that this process gave to volumes.
 	Written map[VolumeKey][]volume.File
-	Node    Node
+	// Ending is since when the containers of the pod are being ended, on the clock
+	// of Now; zero where they are not.
+	Ending time.Time
+	Node   Node
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
 }
@@ -136,6 +139,7 @@ func PlanPod(in Input) Plan {
 	}
 	plan.UID, plan.Pod = uid, want
 	plan.Steps = in.teardown(want, uid, current, former)
+	plan.Ending = slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Verb == StopContainer })
 	in.leave(&plan, uid, current, former)
 	if want == nil || len(plan.Steps) > 0 {
 		in.holdBack(&plan)
@@ -145,7 +149,7 @@ func PlanPod(in Input) Plan {
 		}
 		return plan
 	}
-	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, observed: current, record: in.Records[uid]}
+	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, members: members(want.Object), observed: current, record: in.Records[uid]}
 	g.run()
 	in.holdBack(&g.plan)
 	return g.plan
@@ -325,7 +329,7 @@ func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime
 	case want != nil:
 		reason = PodChanged
 	}
-	steps := removal(former, reason)
+	steps := in.removal(former, reason)
 	wave := 0
 	if len(steps) > 0 {
 		wave = steps[len(steps)-1].Wave + 1
@@ -364,49 +368,6 @@ func (in Input) leave(plan *Plan, uid types.UID, current, former []runtime.Conta
 		plan.Steps = append([]Step{{Verb: SaveState, Pod: in.Key, UID: c.UID, Reason: Recorded}}, plan.Steps...)
 		return
 	}
-}
-
-// removal returns the steps that take containers away: all end, then their
-// sandboxes, which carry their network until then.
-func removal(list []runtime.Container, reason Reason) []Step {
-	var steps []Step
-	wave := 0
-	add := func(verb Verb, c runtime.Container) {
-		s := Step{Verb: verb, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: reason, Wave: wave}
-		switch {
-		case verb == StopContainer && c.IsSandbox():
-			s.Grace = minGrace
-		case verb == StopContainer:
-			s.Grace = max(c.Grace, minGrace)
-		}
-		steps = append(steps, s)
-	}
-	next := func() {
-		if len(steps) > 0 {
-			wave = steps[len(steps)-1].Wave + 1
-		}
-	}
-	for _, c := range list {
-		if !c.IsSandbox() && c.State == runtime.Running {
-			add(StopContainer, c)
-		}
-	}
-	next()
-	for _, c := range list {
-		switch {
-		case !c.IsSandbox():
-			add(RemoveContainer, c)
-		case c.State == runtime.Running:
-			add(StopContainer, c)
-		}
-	}
-	next()
-	for _, c := range list {
-		if c.IsSandbox() {
-			add(RemoveContainer, c)
-		}
-	}
-	return steps
 }
 
 func backOffMessage(delay time.Duration, container string, key pod.Key) string {

@@ -3,118 +3,148 @@ package reconcile
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
-// containers starts what is to run in the sandbox, in the order of the manifest.
+// containers starts what is to run in the sandbox, each member when those before
+// it have let it.
 func (g *generationPlan) containers(sandbox runtime.SandboxRef) {
-	for i := range g.pod.Object.Spec.Containers {
-		g.container(&g.pod.Object.Spec.Containers[i], sandbox)
+	initialized, open := g.initialized(sandbox), true
+	for at, m := range g.members {
+		switch {
+		case m.kind == initial && (initialized || g.succeeded(at, sandbox)), m.kind == primary && g.done(m):
+			continue
+		case !open && !g.runs(m):
+			g.queue(m)
+			continue
+		}
+		g.container(m, sandbox)
+		open = open && (initialized || g.passed(at, sandbox))
+	}
+	if open && len(g.pod.Object.Spec.InitContainers) > 0 {
+		g.state.Initialized = sandbox
 	}
 }
 
-func (g *generationPlan) container(spec *v1.Container, sandbox runtime.SandboxRef) {
-	if g.done(spec) {
-		return
+func (g *generationPlan) runs(m member) bool {
+	c, ok := g.newest(m.Name)
+	return ok && c.State == runtime.Running
+}
+
+// queue has a container wait for its turn, and its image fetched meanwhile.
+func (g *generationPlan) queue(m member) {
+	w, ok := g.image(m.Container, g.nextAttempt(m.Name))
+	if ok {
+		w = Waiting{Reason: g.creating()}
 	}
-	c, found := g.newest(spec.Name)
+	g.wait(m.Name, w)
+}
+
+// container takes the next step with a container whose turn has come.
+func (g *generationPlan) container(m member, sandbox runtime.SandboxRef) {
+	c, found := g.newest(m.Name)
 	switch {
 	case found && c.State == runtime.Running:
-		switch {
-		case c.Sandbox != sandbox: // is being stopped
-			g.wait(spec, Waiting{ContainerCreating, "waits for a new sandbox"})
-		case len(g.definitionChange(c)) > 0:
-			g.create(spec, sandbox, DefinitionChanged, 0)
-		case g.resizeRestarts(spec, c):
-			g.create(spec, sandbox, ResourcesChanged, 0)
-		default:
-			g.resize(spec, c)
-		}
+		g.running(m, c, sandbox)
 	case found && c.State == runtime.Created && !c.FailedStart():
 		if c.Sandbox != sandbox || len(g.definitionChange(c)) > 0 || g.olderRuns(c) {
 			g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Superseded, Wave: g.wave})
-			g.wait(spec, Waiting{ContainerCreating, ""})
+			g.wait(m.Name, Waiting{Reason: g.creating()})
 			return
 		}
 		reason := Added
 		if c.Attempt > 0 {
 			reason = Exited
 		}
-		g.start(spec, c.ID, c.Attempt, reason)
+		g.start(m, c.ID, c.Attempt, reason)
 	case found && len(g.definitionChange(c)) > 0:
-		g.create(spec, sandbox, DefinitionChanged, g.wave)
+		g.create(m, sandbox, DefinitionChanged, g.wave)
+	case found && m.kind == initial && c.Sandbox != sandbox && c.ExitCode == 0:
+		g.create(m, sandbox, SandboxChanged, g.wave)
 	case found:
-		g.restart(spec, c, sandbox)
+		g.restart(m, c, sandbox)
 	default:
 		reason := Added
-		if g.state.container(spec.Name).Attempt >= 0 {
+		if g.state.container(m.Name).Attempt >= 0 {
 			reason = Missing
 		}
-		g.create(spec, sandbox, reason, g.wave)
+		g.create(m, sandbox, reason, g.wave)
+	}
+}
+
+// running looks after a container that runs.
+func (g *generationPlan) running(m member, c runtime.Container, sandbox runtime.SandboxRef) {
+	switch {
+	case c.Sandbox != sandbox: // is being stopped
+		g.wait(m.Name, Waiting{ContainerCreating, "waits for a new sandbox"})
+	case len(g.definitionChange(c)) > 0:
+		g.create(m, sandbox, DefinitionChanged, 0)
+	case g.resizeRestarts(m.Container, c):
+		g.create(m, sandbox, ResourcesChanged, 0)
+	default:
+		g.resize(m.Container, c)
 	}
 }
 
 // olderRuns reports whether an earlier attempt runs and is to go on.
 func (g *generationPlan) olderRuns(c runtime.Container) bool {
 	return slices.ContainsFunc(g.attempts(c.Name), func(o runtime.Container) bool {
-		return o.Attempt < c.Attempt && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0
+		return o.ID != c.ID && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0
 	})
 }
 
 // restart makes the next attempt of a container that ended, after its back-off.
-func (g *generationPlan) restart(spec *v1.Container, c runtime.Container, sandbox runtime.SandboxRef) {
-	delay := crashDelay(g.state.container(spec.Name).Level)
+func (g *generationPlan) restart(m member, c runtime.Container, sandbox runtime.SandboxRef) {
+	delay := crashDelay(g.state.container(m.Name).Level)
 	ended, seen := g.in.Ended[c.ID]
 	if !seen {
 		ended = g.in.Now
 	}
 	if until := ended.Add(delay); g.in.Now.Before(until) {
-		g.wait(spec, Waiting{CrashLoopBackOff, backOffMessage(delay, spec.Name, g.in.Key)})
+		g.wait(m.Name, Waiting{CrashLoopBackOff, backOffMessage(delay, m.Name, g.in.Key)})
 		g.wakeAt(until)
 		return
 	}
-	g.create(spec, sandbox, Exited, g.wave)
+	g.create(m, sandbox, Exited, g.wave)
 }
 
 // create makes the next attempt and starts it, once its image is there and it
 // is not waiting after a failure.
-func (g *generationPlan) create(spec *v1.Container, sandbox runtime.SandboxRef, reason Reason, wave int) {
-	attempt := g.nextAttempt(spec.Name)
-	if w, ok := g.image(spec, attempt); !ok {
-		g.wait(spec, w)
+func (g *generationPlan) create(m member, sandbox runtime.SandboxRef, reason Reason, wave int) {
+	attempt := g.nextAttempt(m.Name)
+	if w, ok := g.image(m.Container, attempt); !ok {
+		g.wait(m.Name, w)
 		return
 	}
-	if w := g.configured(spec); w != (Waiting{}) {
-		g.wait(spec, w)
+	if w := g.configured(m.Container); w != (Waiting{}) {
+		g.wait(m.Name, w)
 		return
 	}
-	if g.held(spec) {
+	if g.held(m.Name) {
 		return
 	}
-	g.wait(spec, Waiting{Reason: ContainerCreating})
-	g.add(Step{Verb: CreateContainer, Container: spec.Name, Attempt: attempt, Image: spec.Image, Sandbox: sandbox, Reason: reason, Wave: wave})
+	g.wait(m.Name, Waiting{Reason: g.creating()})
+	g.add(Step{Verb: CreateContainer, Container: m.Name, Attempt: attempt, Image: m.Image, Sandbox: sandbox, Reason: reason, Wave: wave})
 	g.wave = max(g.wave, wave+1)
-	g.start(spec, "", attempt, reason)
+	g.start(m, "", attempt, reason)
 }
 
-func (g *generationPlan) start(spec *v1.Container, id string, attempt int, reason Reason) {
-	if g.held(spec) {
+func (g *generationPlan) start(m member, id string, attempt int, reason Reason) {
+	if g.held(m.Name) {
 		return
 	}
-	g.wait(spec, Waiting{Reason: ContainerCreating})
-	g.add(Step{Verb: StartContainer, Container: spec.Name, Attempt: attempt, ID: id, Reason: reason, Wave: g.wave})
+	g.wait(m.Name, Waiting{Reason: g.creating()})
+	g.add(Step{Verb: StartContainer, Container: m.Name, Attempt: attempt, ID: id, Reason: reason, Wave: g.wave})
 	g.wave++
 }
 
 // held reports whether the container waits after a failed step.
-func (g *generationPlan) held(spec *v1.Container) bool {
-	f, ok := g.in.Failures[spec.Name]
+func (g *generationPlan) held(name string) bool {
+	f, ok := g.in.Failures[name]
 	if !ok || !g.in.Now.Before(f.Retry) {
 		return false
 	}
-	g.wait(spec, f.Waiting)
+	g.wait(name, f.Waiting)
 	g.wakeAt(f.Retry)
 	return true
 }

@@ -1,34 +1,60 @@
 package reconcile
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"slices"
 
-// finished reports whether every container had its last attempt.
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// finished reports whether the pod has come to its end: every primary container
+// had its last attempt, or it cannot be initialised.
 func (g *generationPlan) finished() bool {
-	for i := range g.pod.Object.Spec.Containers {
-		if !g.done(&g.pod.Object.Spec.Containers[i]) {
-			return false
+	over := true
+	for _, m := range g.members {
+		switch m.kind {
+		case initial:
+			if last := g.last(m.Name); last != nil && last.ExitCode != 0 && g.done(m) {
+				return true
+			}
+		case primary:
+			over = over && g.done(m)
 		}
 	}
-	return true
+	return over
 }
 
 // done reports whether a container ended and is not to be started again.
-func (g *generationPlan) done(spec *v1.Container) bool {
-	last := g.state.container(spec.Name).Last
-	if c, ok := g.newest(spec.Name); ok {
-		if !c.Ended() || len(g.definitionChange(c)) > 0 {
-			return false
-		}
-		last = terminationOf(c)
-	} else if was := g.state.container(spec.Name); last == nil || last.Attempt != was.Attempt || len(g.hashChange(spec.Name, was.Hash)) > 0 {
-		return false // pod.json may be newer than what ended, and cannot tell
-	}
-	switch g.pod.Object.Spec.RestartPolicy {
-	case v1.RestartPolicyNever:
-		return true
-	case v1.RestartPolicyOnFailure:
-		return last.ExitCode == 0
-	default:
+func (g *generationPlan) done(m member) bool {
+	last := g.last(m.Name)
+	if last == nil || len(g.hashChange(m.Name, g.state.container(m.Name).Hash)) > 0 {
 		return false
 	}
+	return !restarts(g.pod.Object, m, last.ExitCode)
+}
+
+// last returns how the newest attempt of a container ended; nil where it did not.
+func (g *generationPlan) last(name string) *Termination {
+	was := g.state.container(name)
+	if c, ok := g.newest(name); ok && c.Attempt >= was.Attempt && !c.Ended() {
+		return nil
+	}
+	if was.Last == nil || was.Last.Attempt != was.Attempt {
+		return nil
+	}
+	return was.Last
+}
+
+// finish ends what still runs of a pod that has come to its end, in its order,
+// and takes its sandbox away.
+func (g *generationPlan) finish() {
+	left := slices.DeleteFunc(slices.Clone(g.observed), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
+	for _, s := range g.in.ending(left, func(types.UID) *pod.Pod { return g.pod }, Finished) {
+		g.add(s)
+		g.wave, g.plan.Ending = s.Wave+1, true
+	}
+	g.removeStrays()
+	g.retireSandboxes(runtime.Container{})
 }

@@ -19,6 +19,7 @@ type generationPlan struct {
 	plan     Plan
 	pod      *pod.Pod
 	uid      types.UID
+	members  []member            // in the order in which they start
 	observed []runtime.Container // by rising attempt
 	record   Record
 
@@ -30,12 +31,13 @@ type generationPlan struct {
 func (g *generationPlan) run() {
 	g.plan.Waiting = make(map[string]Waiting)
 	g.state = g.record.State.fold(g.observed)
+	g.foldProbes()
 	g.state.Key = g.in.Key
 	if g.plan.Kept == "" {
 		origin := g.pod.Origin
 		g.state.Origin = &origin
 	}
-	sandbox, running := g.sandbox()
+	sandbox, running := runningSandbox(g.observed)
 	g.plan.Finished = g.finished()
 	if held := cmp.Or(g.in.Refused, g.in.Awaits); held != (Waiting{}) && !running && !g.plan.Finished {
 		g.plan.Blocked = held
@@ -44,18 +46,30 @@ func (g *generationPlan) run() {
 	if g.state.Admitted.IsZero() {
 		g.state.Admitted = g.in.Wall
 	}
-	g.stopStrays(sandbox, running)
 	switch {
 	case g.plan.Finished:
-		g.retireSandboxes(runtime.Container{})
+		g.finish()
 	case running:
+		g.stopStrays(sandbox.Ref())
 		g.retireSandboxes(sandbox)
 		g.updateVolumes()
 		g.containers(sandbox.Ref())
 	default:
+		g.stopStrays(runtime.SandboxRef{})
 		g.newSandbox()
 	}
 	g.remember()
+}
+
+// foldProbes remembers what probes have said.
+func (g *generationPlan) foldProbes() {
+	for _, c := range g.observed {
+		if said, ok := g.in.Probes[c.ID]; ok && !c.IsSandbox() {
+			was := g.state.container(c.Name)
+			was.Probed = Probed{ID: c.ID, Started: said.Started, Ready: said.Ready}
+			g.state.Containers[c.Name] = was
+		}
+	}
 }
 
 func (g *generationPlan) add(s Step) {
@@ -96,7 +110,15 @@ func (g *generationPlan) nextAttempt(name string) int {
 	return next
 }
 
-func (g *generationPlan) wait(spec *v1.Container, w Waiting) { g.plan.Waiting[spec.Name] = w }
+func (g *generationPlan) wait(name string, w Waiting) { g.plan.Waiting[name] = w }
+
+// creating is why a container waits that waits for nothing else.
+func (g *generationPlan) creating() Reason {
+	if len(g.pod.Object.Spec.InitContainers) > 0 {
+		return PodInitializing
+	}
+	return ContainerCreating
+}
 
 // remember writes down what changed, beside the first wave: a file must not
 // delay a container. pod.json waits until nothing runs any more that was made
@@ -112,6 +134,7 @@ func (g *generationPlan) remember() {
 		}
 		g.add(Step{Verb: SavePod, Reason: Recorded})
 	}
+	g.rememberConditions()
 	g.plan.State = g.state
 	if !g.state.equal(g.record.State) {
 		g.add(Step{Verb: SaveState, Reason: Recorded})
@@ -124,19 +147,18 @@ func (g *generationPlan) remember() {
 	slices.SortStableFunc(g.plan.Steps, func(a, b Step) int { return a.Wave - b.Wave })
 }
 
+func (g *generationPlan) rememberConditions() {
+	changed := make(map[v1.PodConditionType]Transition)
+	for _, c := range Status(g.plan, g.observed, g.state, nil, g.in.Wall).Conditions {
+		changed[c.Type] = Transition{c.Status, c.LastTransitionTime.Time}
+	}
+	g.state.Conditions = changed
+}
+
 // configHash is the annotation that changes with every edit of a pod.
 const configHash = "kubernetes.io/config.hash"
 
 func sameAdmitted(a, b *pod.Pod) bool {
 	return a != nil && a.Origin == b.Origin && a.Hash == b.Hash &&
 		a.Object.Annotations[configHash] == b.Object.Annotations[configHash]
-}
-
-func containerOf(p *v1.Pod, name string) *v1.Container {
-	for i := range p.Spec.Containers {
-		if p.Spec.Containers[i].Name == name {
-			return &p.Spec.Containers[i]
-		}
-	}
-	return nil
 }

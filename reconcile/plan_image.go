@@ -11,10 +11,9 @@ import (
 // images looks up or pulls, beside the making of the sandbox, what the
 // containers will need.
 func (g *generationPlan) images(attempt func(string) int) {
-	for i := range g.pod.Object.Spec.Containers {
-		spec := &g.pod.Object.Spec.Containers[i]
-		if w, ok := g.image(spec, attempt(spec.Name)); !ok {
-			g.wait(spec, w)
+	for _, m := range g.members {
+		if w, ok := g.image(m.Container, attempt(m.Name)); !ok {
+			g.wait(m.Name, w)
 		}
 	}
 }
@@ -54,7 +53,7 @@ func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) 
 	case image.Failed > 0:
 		return Waiting{ErrImagePull, image.Message}, false
 	default:
-		return Waiting{ContainerCreating, ""}, false
+		return Waiting{Reason: g.creating()}, false
 	}
 }
 

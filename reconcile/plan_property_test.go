@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -75,6 +76,7 @@ func checkPlan(t *rapid.T) {
 			}
 		}
 	}
+	checkOrder(t, plan, in)
 	if in.Refused != (reconcile.Waiting{}) || in.Awaits != (reconcile.Waiting{}) {
 		for _, s := range plan.Steps {
 			if s.Verb == reconcile.CreateSandbox {
@@ -84,8 +86,62 @@ func checkPlan(t *rapid.T) {
 	}
 }
 
+// checkOrder: nothing starts before the init containers that come before it have
+// done their work, and no sidecar ends with its pod before those that it serves.
+func checkOrder(t *rapid.T, plan reconcile.Plan, in reconcile.Input) {
+	if plan.Pod == nil {
+		return
+	}
+	all := slices.Concat(plan.Pod.Object.Spec.InitContainers, plan.Pod.Object.Spec.Containers)
+	place := func(name string) int {
+		return slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == name })
+	}
+	inits := len(plan.Pod.Object.Spec.InitContainers)
+	for _, s := range plan.Steps {
+		switch {
+		case s.Verb == reconcile.StartContainer:
+			for at := range min(place(s.Container), inits) {
+				if all[at].RestartPolicy == nil && !hasInitialized(in, plan, all, at) {
+					t.Fatalf("%s, and %s has not succeeded:\n%s", s, all[at].Name, plan)
+				}
+			}
+		case s.Verb == reconcile.StopContainer && plan.Finished && s.Container != "POD" && in.Ending.IsZero():
+			for _, o := range plan.Steps {
+				at := place(o.Container)
+				if o.Verb == s.Verb && at >= 0 && at < inits && all[at].RestartPolicy != nil && (place(s.Container) > at || place(s.Container) < 0) && s.Wave >= o.Wave {
+					t.Fatalf("%s, although %s serves it:\n%s", s, o, plan)
+				}
+			}
+		}
+	}
+}
+
+// hasInitialized: the init container has ended well in the sandbox that runs, or
+// one that comes after it was made there. Nothing else is remembered here.
+func hasInitialized(in reconcile.Input, plan reconcile.Plan, all []v1.Container, at int) bool {
+	var sandbox runtime.Container
+	newest := make(map[string]runtime.Container)
+	after := false
+	for _, c := range in.Observed {
+		if c.UID == plan.UID && c.IsSandbox() && c.State == runtime.Running && (sandbox.ID == "" || c.Attempt > sandbox.Attempt || c.Attempt == sandbox.Attempt && c.ID > sandbox.ID) {
+			sandbox = c
+		}
+	}
+	for _, c := range in.Observed {
+		if c.UID != plan.UID || sandbox.ID == "" || c.Sandbox != sandbox.Ref() {
+			continue
+		}
+		if n, ok := newest[c.Name]; !ok || n.Attempt < c.Attempt || n.Attempt == c.Attempt && n.ID < c.ID {
+			newest[c.Name] = c
+		}
+		after = after || slices.ContainsFunc(all[at+1:], func(o v1.Container) bool { return o.Name == c.Name })
+	}
+	c, ok := newest[all[at].Name]
+	return after || ok && c.State == runtime.Exited && c.ExitCode == 0
+}
+
 func containerNamed(p *pod.Pod, name string) bool {
-	return p != nil && slices.ContainsFunc(p.Object.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
+	return p != nil && slices.ContainsFunc(slices.Concat(p.Object.Spec.InitContainers, p.Object.Spec.Containers), func(c v1.Container) bool { return c.Name == name })
 }
 
 // mustBeStopped: what the step must not meet running is stopped in a wave before.
@@ -106,6 +162,8 @@ var variants = []string{
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {x: y}}\nspec:\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:2}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: Never\n  containers: [{name: a, image: busybox:1}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: OnFailure\n  hostname: h\n  containers: [{name: b, image: busybox:1}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  initContainers: [{name: i, image: busybox:1}, {name: s, image: busybox:1, restartPolicy: Always}, {name: j, image: busybox:2}]\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:2, restartPolicy: Never}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  restartPolicy: Never\n  initContainers: [{name: s, image: busybox:1, restartPolicy: Always}, {name: i, image: busybox:1}, {name: t, image: busybox:1, restartPolicy: Always}]\n  containers: [{name: a, image: busybox:1}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u1}\nspec:\n  hostname: h\n  containers: [{name: a, image: 'busybox:latest', ports: [{containerPort: 80, hostPort: 80}]}]\n",
 }
 
@@ -129,6 +187,9 @@ func drawInput(t *rapid.T) reconcile.Input {
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
 		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
 	}
+	if rapid.IntRange(0, 3).Draw(t, "is ending") == 0 {
+		in.Ending = start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second)
+	}
 	if rapid.Bool().Draw(t, "refused") {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: "taken"}
 	}
@@ -150,9 +211,14 @@ func drawInput(t *rapid.T) reconcile.Input {
 			in.Failures[what] = reconcile.Failure{Retry: start.Add(time.Second)}
 		}
 	}
+	// A tidy pod is as one finds most: made from what is wanted, in a sandbox that runs.
+	tidy := in.Desired != nil && rapid.Bool().Draw(t, "tidy")
 	ids := 0
-	for range rapid.IntRange(0, 6).Draw(t, "containers") {
-		from := drawPod(t, "made from")
+	for range rapid.IntRange(0, 8).Draw(t, "containers") {
+		from := in.Desired
+		if !tidy {
+			from = drawPod(t, "made from")
+		}
 		if from == nil {
 			continue
 		}
@@ -164,9 +230,16 @@ func drawInput(t *rapid.T) reconcile.Input {
 		c := runtime.Container{ID: string(rune('A' + ids)), Start: "t0", State: rapid.SampledFrom([]runtime.State{runtime.Created, runtime.Running, runtime.Exited}).Draw(t, "state")}
 		c.ExitCode = rapid.SampledFrom([]int{0, 1}).Draw(t, "exit")
 		c.Identity = runtime.Identity{
-			Key: key, UID: uid, Source: pod.FileSource, Name: rapid.SampledFrom([]string{"POD", "a", "b", "gone"}).Draw(t, "name"),
+			Key: key, UID: uid, Source: pod.FileSource, Name: rapid.SampledFrom([]string{"POD", "a", "b", "i", "j", "s", "t", "gone"}).Draw(t, "name"),
 			Attempt: rapid.IntRange(0, 2).Draw(t, "attempt"), PodHash: from.Hash, Grace: time.Second,
 			Sandbox: runtime.SandboxRef{ID: string(rune('A' + rapid.IntRange(1, 3).Draw(t, "sandbox"))), Start: "t0"},
+		}
+		if tidy {
+			c.Name = rapid.SampledFrom(slices.Sorted(maps.Keys(from.Containers))).Draw(t, "its name")
+			c.Sandbox = runtime.SandboxRef{ID: "B", Start: "t0"}
+		}
+		if tidy && ids == 1 {
+			c.Name, c.State = runtime.SandboxName, runtime.Running
 		}
 		c.ContainerHash = from.Containers[c.Name]
 		if rapid.IntRange(0, 3).Draw(t, "other version") == 0 {

@@ -34,7 +34,7 @@ func (g *generationPlan) resize(spec *v1.Container, c runtime.Container) {
 	if !g.resized(spec, c) {
 		return
 	}
-	if g.held(spec) {
+	if g.held(spec.Name) {
 		return
 	}
 	g.add(Step{Verb: UpdateResources, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: ResourcesChanged})

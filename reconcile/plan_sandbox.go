@@ -1,20 +1,8 @@
 package reconcile
 
 import (
-	"slices"
-
 	"github.com/podkeeper/podkeeper/runtime"
 )
-
-// sandbox returns the newest running sandbox.
-func (g *generationPlan) sandbox() (runtime.Container, bool) {
-	for _, c := range slices.Backward(g.observed) {
-		if c.IsSandbox() && c.State == runtime.Running {
-			return c, true
-		}
-	}
-	return runtime.Container{}, false
-}
 
 // retireSandboxes stops and removes all sandboxes but the one kept.
 func (g *generationPlan) retireSandboxes(keep runtime.Container) {

@@ -13,28 +13,34 @@ import (
 )
 
 // stopStrays stops every running container that must not run as it is: not in
-// the pod, of an older attempt, of another definition, or in a sandbox that is
-// gone. Dead ones that the pod does not name are removed.
-func (g *generationPlan) stopStrays(sandbox runtime.Container, running bool) {
+// the pod, of an older attempt, of another definition, or in another sandbox.
+func (g *generationPlan) stopStrays(sandbox runtime.SandboxRef) {
 	for _, c := range g.observed {
-		if c.IsSandbox() {
+		if c.IsSandbox() || c.State != runtime.Running {
 			continue
 		}
 		spec := containerOf(g.pod.Object, c.Name)
 		switch {
-		case spec == nil && c.State == runtime.Running:
-			g.stop(c, Removed, "the pod has no such container any more")
 		case spec == nil:
-			g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Removed})
-		case c.State != runtime.Running:
-		case !running || c.Sandbox != sandbox.Ref():
+			g.stop(c, Removed, "the pod has no such container any more")
+		case c.Sandbox != sandbox:
 			g.stop(c, SandboxChanged, "its sandbox is gone")
 		default:
 			g.stopMisfit(spec, c)
 		}
 	}
+	g.removeStrays()
 	if len(g.plan.Steps) > 0 {
 		g.wave = 1
+	}
+}
+
+// removeStrays removes dead containers that the pod does not name.
+func (g *generationPlan) removeStrays() {
+	for _, c := range g.observed {
+		if !c.IsSandbox() && c.State != runtime.Running && containerOf(g.pod.Object, c.Name) == nil {
+			g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Removed})
+		}
 	}
 }
 
@@ -47,7 +53,7 @@ func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
 		g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
 	case g.resizeRestarts(spec, c):
 		g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
-	case newest.Attempt > c.Attempt && (newest.State == runtime.Running || newest.Ended()):
+	case newest.ID != c.ID && (newest.State == runtime.Running || newest.Ended()):
 		g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
 	case failed != "":
 		g.stopUnhealthy(spec, c, failed)

@@ -157,7 +157,7 @@ func TestTerminationReasons(t *testing.T) {
 	} {
 		c.c.Name, c.c.ID = "c", "id"
 		p := portPod("p")
-		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, reconcile.State{}, nil)
+		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, reconcile.State{}.Fold([]runtime.Container{c.c}), nil, start)
 		got := status.ContainerStatuses[0].State.Terminated
 		if got == nil || got.Reason != string(c.want) || int(got.ExitCode) != c.c.ExitCode {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)

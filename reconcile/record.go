@@ -34,9 +34,27 @@ type State struct {
 	Containers map[string]ContainerState `json:"containers,omitempty"`
 	// Sandboxes is how many attempts at a sandbox there were: the next one's number.
 	Sandboxes int `json:"sandboxes,omitempty"`
+	// Initialized is the sandbox in which all init containers have done their work.
+	Initialized runtime.SandboxRef `json:"initialized,omitzero"`
+	// Conditions has when each condition of the pod last changed.
+	Conditions map[v1.PodConditionType]Transition `json:"conditions,omitempty"`
 	// Leaving: its removal has begun, and is carried to its end whatever is wanted
 	// meanwhile. What our own removal stopped says nothing of how the pod ended.
 	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Transition is the last change of a condition.
+type Transition struct {
+	Status v1.ConditionStatus `json:"status"`
+	Since  time.Time          `json:"since"`
+}
+
+// since returns when a condition came to have that status: as remembered, or now.
+func (s State) since(kind v1.PodConditionType, status v1.ConditionStatus, wall time.Time) time.Time {
+	if was, ok := s.Conditions[kind]; ok && was.Status == status {
+		return was.Since
+	}
+	return wall
 }
 
 // ContainerState is what is remembered of a container over its attempts.
@@ -50,19 +68,40 @@ type ContainerState struct {
 	// Hash is of the definition that Level was counted with; another one begins
 	// anew.
 	Hash pod.Hash `json:"hash,omitzero"`
+	// Probed is what the probes of a running attempt said last.
+	Probed Probed `json:"probed,omitzero"`
 	// Last is how attempt Ended ended.
 	Last *Termination `json:"last,omitempty"`
 }
 
+// Probed is what the probes of one container have come to.
+type Probed struct {
+	ID      string `json:"id"`
+	Started bool   `json:"started,omitempty"`
+	Ready   bool   `json:"ready,omitempty"`
+}
+
+// started reports whether the attempt with that id, which runs, has come up.
+func (s ContainerState) started(m member, id string) bool {
+	return m.StartupProbe == nil || s.Probed.ID == id && s.Probed.Started
+}
+
+// ready reports whether the attempt with that id, which has started, is ready.
+func (s ContainerState) ready(m member, id string) bool {
+	return m.ReadinessProbe == nil || s.Probed.ID == id && s.Probed.Ready
+}
+
 // Termination is how an attempt ended.
 type Termination struct {
-	ID       string    `json:"id,omitempty"`
-	Attempt  int       `json:"attempt"`
-	ExitCode int       `json:"exitCode"`
-	Reason   Reason    `json:"reason"`
-	Message  string    `json:"message,omitempty"`
-	Started  time.Time `json:"started,omitzero"`
-	Finished time.Time `json:"finished,omitzero"`
+	ID      string `json:"id,omitempty"`
+	Attempt int    `json:"attempt"`
+	// Sandbox is the one it ran in.
+	Sandbox  runtime.SandboxRef `json:"sandbox,omitzero"`
+	ExitCode int                `json:"exitCode"`
+	Reason   Reason             `json:"reason"`
+	Message  string             `json:"message,omitempty"`
+	Started  time.Time          `json:"started,omitzero"`
+	Finished time.Time          `json:"finished,omitzero"`
 }
 
 // The schema version of both files. A file of another version is read as lost.
@@ -180,7 +219,7 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 }
 
 func terminationOf(c runtime.Container) *Termination {
-	t := &Termination{ID: c.ID, Attempt: c.Attempt, ExitCode: c.ExitCode, Started: c.Started, Finished: c.Finished}
+	t := &Termination{ID: c.ID, Attempt: c.Attempt, Sandbox: c.Sandbox, ExitCode: c.ExitCode, Started: c.Started, Finished: c.Finished}
 	switch {
 	case c.FailedStart():
 		t.Reason, t.Message = ContainerCannotRun, c.Error

@@ -108,16 +108,20 @@ func (s *state) view(e *entry) View {
 	object := *from.Object // what it points to is never changed
 	v.Object = &object
 	v.Object.UID = uid
-	plan := e.plan
-	plan.Pod = from
-	v.Object.Status = Status(plan, ofUID(v.Containers, uid), e.records[uid].State.fold(ofUID(v.Containers, uid)), s.cfg.Node.Addresses)
+	v.Object.Status = s.status(e, from, uid)
 	return v
 }
 
-// status returns the status of a pod that is wanted.
-func (s *state) status(e *entry) v1.PodStatus {
-	observed := ofUID(e.observed(), e.plan.UID)
-	return Status(e.plan, observed, e.records[e.plan.UID].State.fold(observed), s.cfg.Node.Addresses)
+// status returns the status of a generation: from the newest plan for it and
+// from what was seen since.
+func (s *state) status(e *entry, p *pod.Pod, uid types.UID) v1.PodStatus {
+	observed, state := ofUID(e.observed(), uid), e.records[uid].State
+	plan := e.plan
+	if plan.UID == uid && plan.Pod != nil && plan.State.Key == e.key {
+		state = plan.State
+	}
+	plan.Pod = p
+	return Status(plan, observed, state.fold(observed), s.cfg.Node.Addresses, s.cfg.Wall())
 }
 
 func ofUID(list []runtime.Container, uid types.UID) []runtime.Container {

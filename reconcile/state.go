@@ -91,8 +91,9 @@ type entry struct {
 	refused   Waiting
 
 	plan   Plan
-	busy   bool // a wave is under way
-	queued bool // its wave waits for others
+	ending time.Time // since when its plans have ended containers
+	busy   bool      // a wave is under way
+	queued bool      // its wave waits for others
 	wave   []Step
 	began  time.Time
 	wake   time.Time
@@ -347,6 +348,11 @@ func (s *state) consider(e *entry) {
 	in := s.input(e)
 	s.admit(e, &in)
 	e.plan = PlanPod(in)
+	if !e.plan.Ending {
+		e.ending = time.Time{}
+	} else if e.ending.IsZero() {
+		e.ending = in.Now
+	}
 	s.release(e)
 	s.setAlarm(e, e.plan.Wake)
 	s.sayPhase(e)
@@ -406,7 +412,7 @@ func (s *state) input(e *entry) Input {
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
-		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes,
+		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Ending: e.ending,
 		Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {
@@ -419,9 +425,9 @@ func (s *state) input(e *entry) Input {
 		if p == nil {
 			return
 		}
-		for _, c := range p.Object.Spec.Containers {
-			if image := s.images[c.Image]; image != nil && image.known {
-				in.Images[c.Image] = image.Image
+		for _, m := range members(p.Object) {
+			if image := s.images[m.Image]; image != nil && image.known {
+				in.Images[m.Image] = image.Image
 			}
 		}
 	}
@@ -439,7 +445,7 @@ func (s *state) sayPhase(e *entry) {
 		e.phase = ""
 		return
 	}
-	status := s.status(e)
+	status := s.status(e, e.plan.Pod, e.plan.UID)
 	if status.Phase == e.phase {
 		return
 	}

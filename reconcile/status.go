@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +13,11 @@ import (
 
 // Status returns the status of a pod as Kubernetes words it: from what runs,
 // and, for what is gone, from what is remembered. It is a pure function.
-// observed has the containers of the pod's generation; addresses are the node's.
-func Status(plan Plan, observed []runtime.Container, state State, addresses []string) v1.PodStatus {
-	status := v1.PodStatus{QOSClass: manifests.QOSClass(plan.Pod.Object)}
+// observed has the containers of the pod's generation; addresses are the node's,
+// wall is the time of what has just changed.
+func Status(plan Plan, observed []runtime.Container, state State, addresses []string, wall time.Time) v1.PodStatus {
+	object := plan.Pod.Object
+	status := v1.PodStatus{QOSClass: manifests.QOSClass(object)}
 	status.HostIP = first(addresses)
 	for _, ip := range addresses {
 		status.HostIPs = append(status.HostIPs, v1.HostIP{IP: ip})
@@ -23,23 +26,39 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 		start := metav1.NewTime(state.Admitted)
 		status.StartTime = &start
 	}
-	list := byAttempt(observed)
-	for _, c := range slices.Backward(list) {
-		if c.IsSandbox() && c.State == runtime.Running {
-			setAddresses(&status, c, addresses)
-			break
+	sandbox, up := runningSandbox(observed)
+	if up {
+		setAddresses(&status, sandbox, addresses)
+	}
+	s := statusMaker{plan: plan, observed: byAttempt(observed), state: state}
+	s.initialized = len(object.Spec.InitContainers) == 0 || state.Initialized != (runtime.SandboxRef{}) && (state.Initialized == sandbox.Ref() || plan.Finished)
+	for _, m := range members(object) {
+		if m.kind == primary {
+			status.ContainerStatuses = append(status.ContainerStatuses, s.container(m))
+		} else {
+			status.InitContainerStatuses = append(status.InitContainerStatuses, s.container(m))
 		}
 	}
-	spec := &plan.Pod.Object.Spec
-	for i := range spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, containerStatus(&spec.Containers[i], plan, list, state))
-	}
-	status.Phase = phase(spec.RestartPolicy, status.ContainerStatuses)
+	status.Phase = phase(object, status, s.initialized)
 	if plan.Blocked != (Waiting{}) {
 		status.Reason, status.Message = string(plan.Blocked.Reason), plan.Blocked.Message
 	}
-	status.Conditions = conditions(status)
+	status.Conditions = conditions(object, status, s.initialized, up)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		c.LastTransitionTime = metav1.NewTime(state.since(c.Type, c.Status, wall))
+	}
 	return status
+}
+
+// runningSandbox returns the newest sandbox that runs.
+func runningSandbox(observed []runtime.Container) (runtime.Container, bool) {
+	for _, c := range slices.Backward(byAttempt(observed)) {
+		if c.IsSandbox() && c.State == runtime.Running {
+			return c, true
+		}
+	}
+	return runtime.Container{}, false
 }
 
 func setAddresses(status *v1.PodStatus, sandbox runtime.Container, addresses []string) {
@@ -55,118 +74,45 @@ func setAddresses(status *v1.PodStatus, sandbox runtime.Container, addresses []s
 	}
 }
 
-func containerStatus(spec *v1.Container, plan Plan, observed []runtime.Container, state State) v1.ContainerStatus {
-	s := v1.ContainerStatus{Name: spec.Name, Image: spec.Image}
-	remembered := state.container(spec.Name)
-	s.RestartCount = int32(max(0, remembered.Attempt))
-	last := remembered.Last
-	newest, found := runtime.Container{}, false
-	for _, c := range observed {
-		if c.Name == spec.Name && !(c.State == runtime.Created && !c.FailedStart()) {
-			newest, found = c, true
-		}
-	}
-	if found {
-		s.ContainerID, s.ImageID = "docker://"+newest.ID, newest.ImageID
-		s.RestartCount = int32(newest.Attempt)
-	}
-	waiting, waits := plan.Waiting[spec.Name]
-	switch {
-	case found && newest.State == runtime.Running:
-		started := true
-		s.State.Running = &v1.ContainerStateRunning{StartedAt: metav1.NewTime(newest.Started)}
-		s.Ready, s.Started = true, &started
-		s.LastTerminationState = terminated(last)
-	case waits:
-		s.State.Waiting = &v1.ContainerStateWaiting{Reason: string(waiting.Reason), Message: waiting.Message}
-		s.LastTerminationState = terminated(last)
-	case found && newest.Ended():
-		s.State = terminated(terminationOf(newest))
-	case last != nil && plan.Finished:
-		s.State = terminated(last)
-	default:
-		reason := ContainerCreating
-		if plan.Blocked.Reason != "" {
-			reason = plan.Blocked.Reason
-		}
-		s.State.Waiting = &v1.ContainerStateWaiting{Reason: string(reason), Message: plan.Blocked.Message}
-		s.LastTerminationState = terminated(last)
-	}
-	return s
-}
-
-func terminated(t *Termination) v1.ContainerState {
-	if t == nil {
-		return v1.ContainerState{}
-	}
-	return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-		ExitCode:    int32(t.ExitCode),
-		Reason:      string(t.Reason),
-		Message:     t.Message,
-		StartedAt:   metav1.NewTime(t.Started),
-		FinishedAt:  metav1.NewTime(t.Finished),
-		ContainerID: "docker://" + t.ID,
-	}}
-}
-
 // phase follows the pod lifecycle page of Kubernetes.
-func phase(policy v1.RestartPolicy, containers []v1.ContainerStatus) v1.PodPhase {
-	var waiting, running, stopped, succeeded int
-	for _, c := range containers {
-		ended := c.State.Terminated
-		if c.State.Waiting != nil {
-			ended = c.LastTerminationState.Terminated
-		}
+func phase(p *v1.Pod, status v1.PodStatus, initialized bool) v1.PodPhase {
+	var waiting, running, again, failed, doomed bool
+	for _, m := range members(p) {
+		s := statusOf(status, m)
+		ended, last := s.State.Terminated, s.LastTerminationState.Terminated
+		running = running || s.State.Running != nil
 		switch {
-		case c.State.Running != nil:
-			running++
-		case ended != nil:
-			stopped++
-			if ended.ExitCode == 0 {
-				succeeded++
-			}
+		case m.kind == sidecar || s.State.Running != nil:
+		case ended != nil && ended.ExitCode != 0 && !restarts(p, m, int(ended.ExitCode)):
+			failed, doomed = true, doomed || m.kind == initial
+		case m.kind == initial || ended != nil && !restarts(p, m, int(ended.ExitCode)):
+		case ended != nil || last != nil:
+			again = true
 		default:
-			waiting++
+			waiting = true
 		}
 	}
 	switch {
-	case waiting > 0:
+	case doomed && !running:
+		return v1.PodFailed
+	case !initialized || waiting:
 		return v1.PodPending
-	case running > 0 || policy == v1.RestartPolicyAlways:
+	case running || again:
 		return v1.PodRunning
-	case stopped == succeeded:
-		return v1.PodSucceeded
-	case policy == v1.RestartPolicyNever:
+	case failed:
 		return v1.PodFailed
 	default:
-		return v1.PodRunning
+		return v1.PodSucceeded
 	}
 }
 
-func conditions(status v1.PodStatus) []v1.PodCondition {
-	ready, reason := v1.ConditionTrue, ""
-	for _, c := range status.ContainerStatuses {
-		if !c.Ready {
-			ready, reason = v1.ConditionFalse, "ContainersNotReady"
+func statusOf(status v1.PodStatus, m member) v1.ContainerStatus {
+	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for _, s := range list {
+			if s.Name == m.Name {
+				return s
+			}
 		}
 	}
-	if status.Phase == v1.PodSucceeded {
-		reason = "PodCompleted"
-	}
-	var since metav1.Time
-	for _, c := range status.ContainerStatuses {
-		if c.State.Running != nil && since.Before(&c.State.Running.StartedAt) {
-			since = c.State.Running.StartedAt
-		}
-	}
-	begun := metav1.Time{}
-	if status.StartTime != nil {
-		begun = *status.StartTime
-	}
-	return []v1.PodCondition{
-		{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: begun},
-		{Type: v1.PodInitialized, Status: v1.ConditionTrue, LastTransitionTime: begun},
-		{Type: v1.ContainersReady, Status: ready, Reason: reason, LastTransitionTime: since},
-		{Type: v1.PodReady, Status: ready, Reason: reason, LastTransitionTime: since},
-	}
+	return v1.ContainerStatus{}
 }

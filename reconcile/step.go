@@ -128,8 +128,10 @@ type Plan struct {
 	Blocked Waiting
 	// Kept says why something that nothing supplies is left alone.
 	Kept string
-	// Finished: every container had its last attempt.
+	// Finished: the pod has come to its end, well or not.
 	Finished bool
+	// Ending: containers of the pod are being ended, in its order.
+	Ending bool
 	// State is what is to be remembered of the generation.
 	State State
 	// Wake is when to look again although nothing happened; zero is never.
@@ -166,7 +168,7 @@ func (p Plan) String() string {
 	if p.Blocked != (Waiting{}) {
 		fmt.Fprintf(&b, "pod waits: %s\n", p.Blocked)
 	}
-	for _, name := range sortedNames(p.Waiting) {
+	for _, name := range sortedKeys(p.Waiting) {
 		fmt.Fprintf(&b, "%s waits: %s\n", name, p.Waiting[name])
 	}
 	if p.Kept != "" {

@@ -71,8 +71,8 @@ type Resources struct {
 // had been started. If either differs from what the sandbox reports now, the
 // container is in a network namespace that is gone.
 type SandboxRef struct {
-	ID    string
-	Start string
+	ID    string `json:"id"`
+	Start string `json:"start"`
 }
 
 // Ref returns the reference to this sandbox as it runs now.

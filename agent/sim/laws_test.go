@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -208,7 +209,7 @@ func asIn(p *pod.Pod, c *life) bool {
 	if p.Hash != c.PodHash || p.Containers[c.Identity.Name] != c.ContainerHash {
 		return false
 	}
-	for _, want := range p.Object.Spec.Containers {
+	for _, want := range slices.Concat(p.Object.Spec.InitContainers, p.Object.Spec.Containers) {
 		if want.Name == c.Identity.Name {
 			var env []string
 			for _, e := range want.Env {
@@ -265,6 +266,9 @@ func (l *laws) stopped(c *life) {
 		}
 		return
 	}
+	if l.served(c, others) {
+		return
+	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
 	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || !l.upset[c.Key].Before(c.made.Add(-time.Minute)) {
 		return
@@ -274,6 +278,18 @@ func (l *laws) stopped(c *life) {
 		law = neighbours
 	}
 	l.violate(law, "%s is stopped, and nothing asked for it", c.Name)
+}
+
+// served: a sidecar ends when nothing is left that it was there for.
+func (l *laws) served(c *life, others []*life) bool {
+	sidecar := func(name string) bool {
+		return l.truth.ever(c.Key, func(p *pod.Pod) bool {
+			return slices.ContainsFunc(p.Object.Spec.InitContainers, func(i v1.Container) bool { return i.Name == name && i.RestartPolicy != nil })
+		})
+	}
+	return sidecar(c.Identity.Name) && !slices.ContainsFunc(others, func(o *life) bool {
+		return !o.IsSandbox() && o.State == runtime.Running && !sidecar(o.Identity.Name)
+	})
 }
 
 // rivals: somebody started another of the same name, or this one again after a

@@ -208,7 +208,7 @@ func (s *script) picture(t *testing.T) string {
 			}
 			fmt.Fprintln(&b)
 		}
-		for _, c := range v.Object.Status.ContainerStatuses {
+		for _, c := range slices.Concat(v.Object.Status.InitContainerStatuses, v.Object.Status.ContainerStatuses) {
 			if w := c.State.Waiting; w != nil {
 				fmt.Fprintf(&b, "  %s waits: %s\n", c.Name, w.Reason)
 			}

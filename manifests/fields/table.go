@@ -21,16 +21,17 @@ const (
 // Then `go generate ./manifests/fields`. A test looks for each test that is named.
 func Table() []Rule {
 	rules := slices.Concat(metadata(), spec(), volumes(), containers("spec.containers[]"))
-	rules = append(rules, Rule{Path: "spec.initContainers", Verdict: Refused, Class: Pod, Reason: unsupported})
+	// The definition of one that is no sidecar is part of the pod: see manifests/hash.go.
+	rules = append(rules, Rule{
+		Path: "spec.initContainers", Verdict: Acted, Class: Pod, Tests: tests("agent.TestInitContainers", "agent.TestSidecars"),
+	})
+	rules = append(rules, containers("spec.initContainers[]")...)
 	rules = append(rules, Rule{
 		Path: "spec.ephemeralContainers", Verdict: Refused, Class: Pod,
 		Reason: "they are for debugging a pod that runs, and no manifest can have them",
 	})
-	for _, list := range []string{"spec.initContainers[]", "spec.ephemeralContainers[]"} {
-		// An edit of them restarts what one of others does.
-		for _, r := range containers(list) {
-			rules = append(rules, Rule{Path: r.Path, Class: r.Class})
-		}
+	for _, r := range containers("spec.ephemeralContainers[]") {
+		rules = append(rules, Rule{Path: r.Path, Class: r.Class})
 	}
 	slices.SortFunc(rules, func(a, b Rule) int { return strings.Compare(a.Path, b.Path) })
 	return rules

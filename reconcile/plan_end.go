@@ -1,0 +1,90 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// ending returns the steps that end running containers of pods that are over:
+// all beside each other, then the sidecars, the last one first. They share the
+// grace period, and once it is over those that are left end together. podOf
+// returns what a generation was admitted as, nil where that is lost.
+func (in Input) ending(list []runtime.Container, podOf func(types.UID) *pod.Pod, reason Reason) []Step {
+	var elapsed time.Duration
+	if !in.Ending.IsZero() {
+		elapsed = in.Now.Sub(in.Ending)
+	}
+	turns := make(map[int][]Step)
+	for _, c := range list {
+		grace, turn := c.Grace, 0
+		if p := podOf(c.UID); p != nil {
+			grace, turn = gracePeriod(p), stopTurn(p, c.Name)
+		}
+		if elapsed >= grace {
+			turn = 0
+		}
+		turns[turn] = append(turns[turn], Step{
+			Verb: StopContainer, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID,
+			Grace: max(grace-elapsed, minGrace), Reason: reason,
+		})
+	}
+	var steps []Step
+	for wave, turn := range sortedKeys(turns) {
+		for _, s := range turns[turn] {
+			s.Wave = wave
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// stopTurn orders the ends of a pod's containers.
+func stopTurn(p *pod.Pod, name string) int {
+	all := members(p.Object)
+	at := slices.IndexFunc(all, func(m member) bool { return m.Name == name })
+	if at < 0 || all[at].kind != sidecar {
+		return 0
+	}
+	return len(all) - at
+}
+
+// removal returns the steps that take containers away: all end, then their
+// sandboxes, which carry their network until then.
+func (in Input) removal(list []runtime.Container, reason Reason) []Step {
+	running := slices.DeleteFunc(slices.Clone(list), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
+	steps := in.ending(running, func(uid types.UID) *pod.Pod { return in.Records[uid].Pod }, reason)
+	wave := 0
+	next := func() {
+		if len(steps) > 0 {
+			wave = steps[len(steps)-1].Wave + 1
+		}
+	}
+	add := func(verb Verb, c runtime.Container) {
+		s := Step{Verb: verb, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: reason, Wave: wave}
+		if verb == StopContainer {
+			s.Grace = minGrace
+		}
+		steps = append(steps, s)
+	}
+	next()
+	for _, c := range list {
+		switch {
+		case !c.IsSandbox():
+			add(RemoveContainer, c)
+		case c.State == runtime.Running:
+			add(StopContainer, c)
+		}
+	}
+	next()
+	for _, c := range list {
+		if c.IsSandbox() {
+			add(RemoveContainer, c)
+		}
+	}
+	return steps
+}
