@@ -78,6 +78,13 @@ func (w *world) kill(id string) {
 	}
 }
 
+func (w *world) removeContainer(id string) {
+	w.t.Helper()
+	if err := w.engine.ContainerRemove(context.Background(), id, container.RemoveOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) stopContainer(id string) {
 	w.t.Helper()
 	seconds := 0

@@ -65,3 +65,12 @@ func Content(v v1.Volume, a About) ([]volume.File, bool, error) {
 func Lacks(v v1.Volume, a About) error { return a.surroundings().missing(v) }
 
 func (s State) Fold(observed []runtime.Container) State { return s.fold(observed) }
+
+func Restarts(p *v1.Pod, name string, code int) bool {
+	for _, m := range members(p) {
+		if m.Name == name {
+			return restarts(p, m, code)
+		}
+	}
+	return false
+}

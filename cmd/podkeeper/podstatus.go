@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,11 +53,7 @@ func initWord(p *v1.Pod) string {
 	if conditionStatus(&p.Status, v1.PodInitialized) == v1.ConditionTrue {
 		return ""
 	}
-	sidecar := map[string]bool{}
-	for i := range p.Spec.InitContainers {
-		c := &p.Spec.InitContainers[i]
-		sidecar[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-	}
+	sidecar := sidecars(p)
 	for i := range p.Status.InitContainerStatuses {
 		c := &p.Status.InitContainerStatuses[i]
 		ended := c.State.Terminated
@@ -70,6 +67,25 @@ func initWord(p *v1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// sidecars has the init containers that go on beside the others, by name.
+func sidecars(p *v1.Pod) map[string]bool {
+	names := map[string]bool{}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			names[c.Name] = true
+		}
+	}
+	return names
+}
+
+// beside returns the statuses of the containers that are to run beside each other.
+func beside(p *v1.Pod) []v1.ContainerStatus {
+	sidecar := sidecars(p)
+	list := slices.DeleteFunc(slices.Clone(p.Status.InitContainerStatuses), func(c v1.ContainerStatus) bool { return !sidecar[c.Name] })
+	return append(list, p.Status.ContainerStatuses...)
 }
 
 // stateWord is why a container does not run, "" where it does or nothing is known.
@@ -113,19 +129,24 @@ func conditionStatus(s *v1.PodStatus, kind v1.PodConditionType) v1.ConditionStat
 // readiness is "ready/all" of the containers that are to run beside each other.
 func readiness(p *v1.Pod) string {
 	ready := 0
-	for _, c := range p.Status.ContainerStatuses {
+	for _, c := range beside(p) {
 		if c.Ready {
 			ready++
 		}
 	}
-	return fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers))
+	return fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers)+len(sidecars(p)))
 }
 
-// restarts is how often containers were restarted, and how long ago the last time.
+// restarts is how often containers were restarted, and how long ago the last time;
+// of those that initialise the pod, as long as they do.
 func restarts(p *v1.Pod, now time.Time) string {
+	list := beside(p)
+	if conditionStatus(&p.Status, v1.PodInitialized) == v1.ConditionFalse {
+		list = p.Status.InitContainerStatuses
+	}
 	var count int32
 	var last time.Time
-	for _, c := range p.Status.ContainerStatuses {
+	for _, c := range list {
 		count += c.RestartCount
 		if t := c.LastTerminationState.Terminated; t != nil && t.FinishedAt.After(last) {
 			last = t.FinishedAt.Time

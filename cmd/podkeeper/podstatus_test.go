@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,5 +110,26 @@ func TestPodWord(t *testing.T) {
 				t.Errorf("podWord = %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// Sidecars count as containers that are to be ready, other init containers do not.
+func TestReadinessAndRestarts(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	p := &v1.Pod{}
+	p.Spec.InitContainers = []v1.Container{{Name: "side", RestartPolicy: &always}, {Name: "init"}}
+	p.Spec.Containers = []v1.Container{{Name: "app"}}
+	side, init, app := called("side", running(true)), called("init", ended(0, "Completed")), called("app", running(false))
+	side.RestartCount, init.RestartCount, app.RestartCount = 1, 2, 4
+	p.Status.InitContainerStatuses = []v1.ContainerStatus{side, init}
+	p.Status.ContainerStatuses = []v1.ContainerStatus{app}
+	if got := readiness(p); got != "1/2" {
+		t.Errorf("readiness %s, want 1/2", got)
+	}
+	for initialized, want := range map[v1.ConditionStatus]string{v1.ConditionFalse: "3", v1.ConditionTrue: "5"} {
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodInitialized, Status: initialized}}
+		if got := restarts(p, time.Time{}); got != want {
+			t.Errorf("initialized %s: %s restarts, want %s", initialized, got, want)
+		}
 	}
 }

@@ -1,0 +1,38 @@
+package reconcile_test
+
+import (
+	"testing"
+
+	"github.com/podkeeper/podkeeper/reconcile"
+)
+
+// A rule decides where it applies, then the container's policy, then the pod's;
+// an init container is not started again when it has done its work.
+func TestRestartRules(t *testing.T) {
+	const rules = `restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [3]}}, {action: Restart, exitCodes: {operator: NotIn, values: [0, 1, 2]}}]`
+	for name, c := range map[string]struct {
+		pod, container string
+		again, not     []int
+	}{
+		"the pod's policy":                    {"Always", "", []int{0, 1}, nil},
+		"that of a pod that runs to its end":  {"OnFailure", "", []int{1}, []int{0}},
+		"that of a pod that runs once":        {"Never", "", nil, []int{0, 1}},
+		"the container's own":                 {"Always", "restartPolicy: Never", nil, []int{0, 1}},
+		"the container's own, the other way":  {"Never", "restartPolicy: OnFailure", []int{1}, []int{0}},
+		"rules before the container's policy": {"Always", "restartPolicy: Never, " + rules, []int{3, 4, 42}, []int{0, 1, 2}},
+		"rules, and a policy where none is":   {"Never", "restartPolicy: OnFailure, " + rules, []int{1, 2, 3}, []int{0}},
+	} {
+		p := parsePod(t, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: "+c.pod+
+			"\n  initContainers: [{name: init, image: i, "+c.container+"}]\n  containers: [{name: app, image: i, "+c.container+"}]\n"))
+		for want, codes := range map[bool][]int{true: c.again, false: c.not} {
+			for _, code := range codes {
+				if got := reconcile.Restarts(p.Object, "app", code); got != want {
+					t.Errorf("%s: restarted after exit code %d: %t, want %t", name, code, got, want)
+				}
+				if got := reconcile.Restarts(p.Object, "init", code); got != (want && code != 0) {
+					t.Errorf("%s: init container restarted after exit code %d: %t, want %t", name, code, got, want && code != 0)
+				}
+			}
+		}
+	}
+}
