@@ -2,8 +2,14 @@ package volume
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -12,23 +18,102 @@ import (
 type Host struct {
 	// RootDir is the agent's, absolute.
 	RootDir string
+	// Programs are those of the machine; nil is the ones that are installed.
+	Programs Programs
+}
+
+// Error is why a volume cannot be had now. It may be had later: somebody may
+// make the directory, or bring the socket back.
+type Error struct {
+	// Volume is the volume's name, Path the path of the host that it is about.
+	Volume, Path string
+	// Message is the whole reason, in the kubelet's words where it has any.
+	Message string
+	// Err is the cause, nil where the message says it all.
+	Err error
+}
+
+// Error returns the sentence that people know from the kubelet's events.
+func (e *Error) Error() string {
+	return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s", e.Volume, e.Message)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// folders are where the kinds of volumes lie in a pod's folder.
+func folder(v v1.Volume) string {
+	switch {
+	case v.EmptyDir != nil:
+		return "volumes/kubernetes.io~empty-dir"
+	case v.ConfigMap != nil:
+		return "volumes/kubernetes.io~configmap"
+	case v.Secret != nil:
+		return "volumes/kubernetes.io~secret"
+	case v.Projected != nil:
+		return "volumes/kubernetes.io~projected"
+	case v.DownwardAPI != nil:
+		return "volumes/kubernetes.io~downward-api"
+	case v.NFS != nil:
+		return "volumes/kubernetes.io~nfs"
+	default:
+		return ""
+	}
 }
 
 func (h *Host) podDir(uid types.UID) string { return filepath.Join(h.RootDir, "pods", string(uid)) }
 
+// Path returns where Ensure puts the volume, "" for a kind that has no place on
+// the host. It does no I/O.
+func (h *Host) Path(r Request) string {
+	if r.Volume.HostPath != nil {
+		return filepath.Clean(r.Volume.HostPath.Path)
+	}
+	if dir := folder(r.Volume); dir != "" {
+		return filepath.Join(h.podDir(r.UID), dir, r.Volume.Name)
+	}
+	return ""
+}
+
 // Ensure makes the volume be there, with what is to be in it. What containers
 // made of it stays as it is, contents and mode; the type of a host path is
 // checked each time. A failure is an *Error.
-func (h *Host) Ensure(_ context.Context, r Request) error {
-	_, err := Ensure(h.podDir(r.UID), r.Volume)
-	return err
+func (h *Host) Ensure(ctx context.Context, r Request) error {
+	err := h.ensure(ctx, r)
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Volume: r.Volume.Name, Path: h.Path(r), Message: err.Error(), Err: err}
 }
 
-// Path returns where Ensure puts the volume, "" for a kind that has no place on
-// the host. It does no I/O.
-func (h *Host) Path(r Request) string { return Path(h.podDir(r.UID), r.Volume) }
-
-// Remove unmounts everything below the pod's folder, the deepest first, and
-// removes its volumes. Where there are none that is success. Where a mount stays
-// nothing is removed, and the error names it.
-func (h *Host) Remove(uid types.UID) error { return Remove(h.podDir(uid)) }
+func (h *Host) ensure(ctx context.Context, r Request) error {
+	v := r.Volume
+	switch {
+	case v.HostPath != nil:
+		return ensureHostPath(v, h.Path(r))
+	case folder(v) == "":
+		return errors.New("this kind of volume is not supported")
+	}
+	if v.Name == "." || !filepath.IsLocal(v.Name) || strings.Contains(v.Name, "/") {
+		return fmt.Errorf("volume name %q: %w", v.Name, fs.ErrInvalid)
+	}
+	if err := os.MkdirAll(h.podDir(r.UID), 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(h.podDir(r.UID))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	switch {
+	case v.EmptyDir != nil:
+		return ensureEmptyDir(root, r)
+	case v.NFS != nil:
+		return h.ensureNFS(ctx, root, r)
+	default:
+		return ensureFiles(root, r)
+	}
+}

@@ -85,7 +85,7 @@ func TestHostPathTypesC068C069(t *testing.T) {
 			}
 			for _, k := range all {
 				path := filepath.Join(dir, k)
-				got, err := volume.Ensure(t.TempDir(), hostPath(path, typ))
+				got, err := try(podFolder(t), hostPath(path, typ))
 				if takes[k] {
 					if err != nil || got != path {
 						t.Errorf("%s: %q, %v", k, got, err)
@@ -112,7 +112,7 @@ func TestHostPathTypesC068C069(t *testing.T) {
 }
 
 func TestHostPathErrorIsTheKubeletsSentence(t *testing.T) {
-	_, err := volume.Ensure(t.TempDir(), hostPath("/dev/null", v1.HostPathSocket))
+	_, err := try(podFolder(t), hostPath("/dev/null", v1.HostPathSocket))
 	want := `MountVolume.SetUp failed for volume "v" : hostPath type check failed: /dev/null is not a socket file, it is a character device`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -151,7 +151,7 @@ func TestHostPathCreatesC068(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // law 4
-				_, err := volume.Ensure(t.TempDir(), hostPath(filepath.Join(dir, tt.path), tt.typ))
+				_, err := try(podFolder(t), hostPath(filepath.Join(dir, tt.path), tt.typ))
 				if !errors.Is(err, tt.err) {
 					t.Errorf("Ensure: %v, want %v", err, tt.err)
 				}
@@ -174,16 +174,16 @@ func TestHostPathIsCheckedEachTimeC069(t *testing.T) {
 	sock := filepath.Join(dir, "sock")
 	aside := filepath.Join(dir, "aside")
 	v := hostPath(sock, v1.HostPathSocket)
-	ensure(t, t.TempDir(), v)
+	ensure(t, podFolder(t), v)
 	if err := os.Rename(sock, aside); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := volume.Ensure(t.TempDir(), v); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := try(podFolder(t), v); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without the socket: %v", err)
 	}
 	gone(t, sock)
 	if err := os.Rename(aside, sock); err != nil {
 		t.Fatal(err)
 	}
-	ensure(t, t.TempDir(), v)
+	ensure(t, podFolder(t), v)
 }

@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/podkeeper/podkeeper/node/volume"
 )
 
 // podFolder returns a pod dir for tests that mount, reached through a symbolic
@@ -23,11 +21,11 @@ func podFolder(t *testing.T) string {
 		t.Fatal("mounting needs root, as the agent does")
 	}
 	resolved := filepath.Join(t.TempDir(), "root dir")
-	podDir := filepath.Join(t.TempDir(), "link", "u")
-	if err := os.MkdirAll(filepath.Join(resolved, "u"), 0o700); err != nil {
+	podDir := filepath.Join(t.TempDir(), "link", "pods", "u")
+	if err := os.MkdirAll(filepath.Join(resolved, "pods/u"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(resolved, filepath.Dir(podDir)); err != nil {
+	if err := os.Symlink(resolved, hostOf(podDir).RootDir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -105,7 +103,7 @@ func TestMemoryC071(t *testing.T) {
 	mode(t, filepath.Join(dir, "f"))
 
 	for range 2 { // law 4
-		if err := volume.Remove(podDir); err != nil {
+		if err := removeVolumes(podDir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +124,7 @@ func TestMemoryWithoutALimitHasTheKernelsDefault(t *testing.T) {
 		if st.Type != unix.TMPFS_MAGIC || int64(st.Blocks)*st.Bsize < 16<<20 {
 			t.Errorf("sizeLimit %q: type %#x, %d blocks", size, st.Type, st.Blocks)
 		}
-		if err := volume.Remove(podDir); err != nil {
+		if err := removeVolumes(podDir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,8 +145,8 @@ func TestMemoryIsMountedAgain(t *testing.T) {
 
 func TestMemoryRefusesAnotherMount(t *testing.T) {
 	podDir := podFolder(t)
-	mount(t, t.TempDir(), volume.Path(podDir, memory("")), "", unix.MS_BIND)
-	if _, err := volume.Ensure(podDir, memory("")); err == nil {
+	mount(t, t.TempDir(), pathOf(podDir, memory("")), "", unix.MS_BIND)
+	if _, err := try(podDir, memory("")); err == nil {
 		t.Error("a bind mount was taken for the tmpfs")
 	}
 }
@@ -192,7 +190,7 @@ func TestRemoveUnmountsWhateverIsThere(t *testing.T) {
 			beside := filepath.Join(podDir, "volumes-of-nobody")
 			mount(t, "tmpfs", beside, "tmpfs", 0)
 			setUp(t, ensure(t, podDir, emptyDir("d")))
-			if err := volume.Remove(podDir); err != nil {
+			if err := removeVolumes(podDir); err != nil {
 				t.Fatal(err)
 			}
 			gone(t, filepath.Join(podDir, "volumes"))
@@ -217,7 +215,7 @@ func TestRemoveKeepsEverythingWhileAMountStays(t *testing.T) {
 	}
 	defer open.Close()
 
-	err = volume.Remove(podDir)
+	err = removeVolumes(podDir)
 	if !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), "kubernetes.io~empty-dir/m") {
 		t.Errorf("Remove: %v, want EBUSY naming the mount", err)
 	}
@@ -228,7 +226,7 @@ func TestRemoveKeepsEverythingWhileAMountStays(t *testing.T) {
 	mode(t, filepath.Join(dir, "open"))
 
 	open.Close()
-	if err := volume.Remove(podDir); err != nil {
+	if err := removeVolumes(podDir); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, filepath.Join(podDir, "volumes"))

@@ -24,6 +24,9 @@ type Request struct {
 	// MemoryLimit is the pod's in bytes, 0 where it has none. It bounds what a
 	// volume in memory can hold.
 	MemoryLimit int64
+	// PageSize is that of the huge pages that the pod's containers ask for in bytes,
+	// 0 for none or several. It is for a medium that does not name one.
+	PageSize int64
 }
 
 // File is one file of a volume's content. Printing it does not tell what is in it.

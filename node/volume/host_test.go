@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/volume"
 )
@@ -17,16 +19,33 @@ func emptyDir(name string) v1.Volume {
 	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
 }
 
+// hostOf returns the host that has a pod's folder at <root dir>/pods/<uid>.
+func hostOf(podDir string) *volume.Host {
+	return &volume.Host{RootDir: filepath.Dir(filepath.Dir(podDir))}
+}
+
+// request returns that of a volume of the pod with nothing special about it.
+func request(podDir string, v v1.Volume) volume.Request {
+	return volume.Request{UID: types.UID(filepath.Base(podDir)), Namespace: "default", Volume: v}
+}
+
+func pathOf(podDir string, v v1.Volume) string { return hostOf(podDir).Path(request(podDir, v)) }
+
+func try(podDir string, v v1.Volume) (string, error) {
+	return pathOf(podDir, v), hostOf(podDir).Ensure(context.Background(), request(podDir, v))
+}
+
 func ensure(t *testing.T, podDir string, v v1.Volume) string {
 	t.Helper()
-	got, err := volume.Ensure(podDir, v)
+	got, err := try(podDir, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := volume.Path(podDir, v); got != want {
-		t.Fatalf("Ensure returns %s, Path %s", got, want)
-	}
 	return got
+}
+
+func removeVolumes(podDir string) error {
+	return hostOf(podDir).Remove(types.UID(filepath.Base(podDir)))
 }
 
 func mode(t *testing.T, path string) fs.FileMode {
@@ -67,7 +86,7 @@ func TestPath(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := volume.Path("/p/pods/u", tt.v); got != tt.want {
+			if got := pathOf("/p/pods/u", tt.v); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -77,7 +96,7 @@ func TestPath(t *testing.T) {
 // C072: an emptyDir lives as long as its pod, whoever may write to it.
 func TestEmptyDirC072(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
-	pods := t.TempDir()
+	pods := filepath.Join(t.TempDir(), "pods")
 	podDir := filepath.Join(pods, "u1")
 	dir := ensure(t, podDir, emptyDir("d"))
 	if got := mode(t, dir); got != fs.ModeDir|0o777 {
@@ -106,7 +125,7 @@ func TestEmptyDirC072(t *testing.T) {
 		t.Errorf("the emptyDir of another pod has %v, %v", entries, err)
 	}
 	for range 2 { // law 4
-		if err := volume.Remove(podDir); err != nil {
+		if err := removeVolumes(podDir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +135,7 @@ func TestEmptyDirC072(t *testing.T) {
 }
 
 func TestEmptyDirAfterACrashWhileItWasMade(t *testing.T) {
-	podDir := t.TempDir()
+	podDir := podFolder(t)
 	parent := filepath.Join(podDir, "volumes/kubernetes.io~empty-dir")
 	if err := os.MkdirAll(filepath.Join(parent, ".d"), 0o700); err != nil {
 		t.Fatal(err)
@@ -150,13 +169,13 @@ func TestEnsureRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			podDir := t.TempDir()
+			podDir := podFolder(t)
 			if tt.setUp != nil {
 				if err := tt.setUp(podDir); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got, err := volume.Ensure(podDir, tt.v)
+			got, err := try(podDir, tt.v)
 			refusal, ok := errors.AsType[*volume.Error](err)
 			if !ok {
 				t.Fatalf("Ensure: %s, %v, want a *volume.Error", got, err)
@@ -189,41 +208,44 @@ func place(podDir, rel, target string) error {
 func TestRemoveFollowsNoLink(t *testing.T) {
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "kept"), "")
-	podDir := t.TempDir()
+	podDir := podFolder(t)
 	dir := ensure(t, podDir, emptyDir("d"))
 	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(podDir, "pod.json"), "{}")
-	if err := volume.Remove(podDir); err != nil {
+	if err := removeVolumes(podDir); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, filepath.Join(podDir, "volumes"))
 	if err := os.Symlink(outside, filepath.Join(podDir, "volumes")); err != nil {
 		t.Fatal(err)
 	}
-	if err := volume.Remove(podDir); err != nil {
+	if err := removeVolumes(podDir); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, filepath.Join(podDir, "volumes"))
 	mode(t, filepath.Join(podDir, "pod.json"))
 	mode(t, filepath.Join(outside, "kept"))
 
-	link := filepath.Join(t.TempDir(), "pod")
+	link := filepath.Join(t.TempDir(), "pods/pod")
+	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(outside, "volumes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := volume.Remove(link); !errors.Is(err, unix.ENOTDIR) {
+	if err := removeVolumes(link); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("Remove of a pod dir that is a link: %v", err)
 	}
 	mode(t, filepath.Join(outside, "volumes"))
 }
 
 func TestRemoveOfNothing(t *testing.T) {
-	if err := volume.Remove(filepath.Join(t.TempDir(), "none")); err != nil {
+	if err := removeVolumes(filepath.Join(t.TempDir(), "pods/none")); err != nil {
 		t.Error(err)
 	}
 }

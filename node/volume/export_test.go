@@ -1,0 +1,26 @@
+package volume
+
+import (
+	"os"
+	"time"
+)
+
+// EnsureFilesUpTo takes the first n steps of what Ensure does in the volume's
+// folder dir, which must exist, and reports whether there were so many.
+func EnsureFilesUpTo(dir string, r Request, n int, now time.Time) (bool, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	steps, err := r.update(root, now)
+	if err != nil || n > len(steps) {
+		return false, err
+	}
+	for _, step := range steps[:n] {
+		if err := step(); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,155 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	volumesDir  = "volumes"
+	subPathsDir = "volume-subpaths"
+)
+
+// SubPath returns where on the host a path in a volume can be mounted from, for
+// the n-th mount of a container: a bind mount in the pod's folder of just what the
+// path led to, so that nothing that the pod renames afterwards can change it. The
+// volume must be there. Directories that are missing are made with the mode of the
+// volume, except in one whose content is given. A failure is an *Error; it wraps
+// ErrOutside where the path leads out of the volume.
+func (h *Host) SubPath(r Request, container string, n int, subPath string) (string, error) {
+	target, err := h.subPath(r, container, n, subPath)
+	if err != nil {
+		return "", &Error{Volume: r.Volume.Name, Path: h.Path(r), Message: fmt.Sprintf("subPath %q: %v", subPath, err), Err: err}
+	}
+	return target, nil
+}
+
+func (h *Host) subPath(r Request, container string, n int, subPath string) (string, error) {
+	source, err := h.openIn(r, subPath, makesMissing(r.Volume))
+	if err != nil {
+		return "", err
+	}
+	defer source.Close()
+	rel := path.Join(subPathsDir, r.Volume.Name, container)
+	root, err := os.OpenRoot(h.podDir(r.UID))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(rel, 0o750); err != nil {
+		return "", err
+	}
+	rel = path.Join(rel, strconv.Itoa(n))
+	target := path.Join(h.podDir(r.UID), rel)
+	if same(source, target) {
+		return target, nil
+	}
+	// What is there is of an earlier attempt, whose process has a mount of its own.
+	if err := unmountBelow(target); err != nil {
+		return "", err
+	}
+	if err := makeTarget(root, rel, source); err != nil {
+		return "", err
+	}
+	if err := unix.Mount(procPath(int(source.Fd())), target, "", unix.MS_BIND, ""); err != nil {
+		return "", fmt.Errorf("mount on %s: %w", target, err)
+	}
+	return target, nil
+}
+
+// same reports whether the source is what is mounted on target.
+func same(source *os.File, target string) bool {
+	a, err := source.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Lstat(target)
+	return err == nil && os.SameFile(a, b)
+}
+
+// makeTarget makes what the source can be mounted on.
+func makeTarget(root *os.Root, rel string, source *os.File) error {
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if err := root.Remove(rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if info.IsDir() {
+		return root.Mkdir(rel, 0o750)
+	}
+	f, err := root.OpenFile(rel, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openIn opens what a path in a volume leads to, only as a place.
+func (h *Host) openIn(r Request, path string, makeMissing bool) (*os.File, error) {
+	dir, err := openDir(h.Path(r))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if !makeMissing {
+		return openBeneath(dir, path, nil)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return nil, err
+	}
+	perm := st.Mode & 0o7777
+	return openBeneath(dir, path, &perm)
+}
+
+// ErrNotRegular: what was to be read is not a file.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// ErrTooLong: a file is longer than what is read.
+var ErrTooLong = errors.New("is too long")
+
+// ReadFile returns the content of a file in a volume, which must be there, of at
+// most limit bytes. What the path leads to is opened as by SubPath, and nothing
+// is made. The error wraps ErrOutside, ErrNotRegular, ErrTooLong or
+// fs.ErrNotExist where that is why.
+func (h *Host) ReadFile(r Request, path string, limit int64) ([]byte, error) {
+	data, err := h.readFile(r, path, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of volume %q: %w", path, r.Volume.Name, err)
+	}
+	return data, nil
+}
+
+func (h *Host) readFile(r Request, path string, limit int64) ([]byte, error) {
+	place, err := h.openIn(r, path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Close()
+	info, err := place.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	f, err := os.Open(procPath(int(place.Fd())))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = ErrTooLong
+	}
+	return data, err
+}
