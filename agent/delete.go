@@ -45,10 +45,11 @@ func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
 // lost, and the last good manifests of the sources.
 func removeFolders(dir *rootdir.Dir) error {
 	var errs []error
+	host := volume.Host{RootDir: dir.Path()}
 	uids, err := dir.Entries("pods")
 	errs = append(errs, err)
 	for _, uid := range uids {
-		errs = append(errs, volume.Remove(dir.PodDir(types.UID(uid))), dir.RemovePod(types.UID(uid)))
+		errs = append(errs, host.Remove(types.UID(uid)), dir.RemovePod(types.UID(uid)))
 	}
 	saved, err := dir.Entries("sources")
 	errs = append(errs, err)

@@ -195,7 +195,10 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 	if err != nil {
 		return runtime.Container{}, errConfig{err}
 	}
-	mounts := j.mounts(s.UID, c)
+	mounts, err := j.mounts(s.UID, c, env)
+	if err != nil {
+		return runtime.Container{}, errConfig{err}
+	}
 	if managesHosts(c) {
 		hosts, err := j.hostsMount(about)
 		if err != nil {

@@ -33,6 +33,12 @@ type Volumes interface {
 	Ensure(ctx context.Context, r volume.Request) error
 	// Path is where Ensure puts it. It does no I/O.
 	Path(r volume.Request) string
+	// SubPath returns where a path in the volume, which is there, can be mounted
+	// from, for the n-th mount of a container.
+	SubPath(r volume.Request, container string, n int, path string) (string, error)
+	// ReadFile returns the content of a file in the volume, which is there, of at
+	// most limit bytes.
+	ReadFile(r volume.Request, path string, limit int64) ([]byte, error)
 	// Hosts makes the content be that of the pod's hosts file and returns its path.
 	Hosts(uid types.UID, content []byte) (path string, err error)
 	// Remove unmounts and removes all volumes of a pod that live in its folder.

@@ -144,10 +144,12 @@ func (f *files) RemovePod(uid types.UID) error {
 
 type noVolumes struct{}
 
-func (noVolumes) Ensure(context.Context, volume.Request) error { return nil }
-func (noVolumes) Path(r volume.Request) string                 { return "/" + r.Volume.Name }
-func (noVolumes) Hosts(types.UID, []byte) (string, error)      { return "/hosts", nil }
-func (noVolumes) Remove(types.UID) error                       { return nil }
+func (noVolumes) Ensure(context.Context, volume.Request) error                { return nil }
+func (noVolumes) Path(r volume.Request) string                                { return "/" + r.Volume.Name }
+func (noVolumes) SubPath(volume.Request, string, int, string) (string, error) { return "", nil }
+func (noVolumes) ReadFile(volume.Request, string, int64) ([]byte, error)      { return nil, nil }
+func (noVolumes) Hosts(types.UID, []byte) (string, error)                     { return "/hosts", nil }
+func (noVolumes) Remove(types.UID) error                                      { return nil }
 
 type noLogs struct{}
 

@@ -2,7 +2,11 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,21 +61,79 @@ func fileMode(bits *int32) fs.FileMode {
 	return fs.FileMode(*bits)
 }
 
-// mounts returns what the engine is asked to mount in a container.
-func (j job) mounts(uid types.UID, c *v1.Container) []runtime.Mount {
+// mounts returns what the engine is asked to mount in a container. What a subPath
+// leads to is made ready for it.
+func (j job) mounts(uid types.UID, c *v1.Container, env environ) ([]runtime.Mount, error) {
 	var list []runtime.Mount
-	for _, m := range c.VolumeMounts {
-		if v, ok := volumeOf(j.pod.Object, m.Name); ok {
-			path := j.deps.Volumes.Path(volumeRequest(j.pod, uid, v))
-			list = append(list, runtime.Mount{HostPath: path, ContainerPath: m.MountPath, ReadOnly: m.ReadOnly})
+	for i, m := range c.VolumeMounts {
+		v, ok := volumeOf(j.pod.Object, m.Name)
+		if !ok {
+			continue
 		}
+		mount := runtime.Mount{ContainerPath: m.MountPath, ReadOnly: m.ReadOnly || onlyRead(v)}
+		path, err := subPath(m, env.lookup)
+		if err == nil {
+			mount.HostPath, err = j.mountFrom(volumeRequest(j.pod, uid, v), c.Name, i, path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mount %s: %w", m.MountPath, err)
+		}
+		list = append(list, mount)
 	}
-	return list
+	return list, nil
+}
+
+// mountFrom returns where on the host the n-th mount of a container comes from.
+func (j job) mountFrom(r volume.Request, container string, n int, subPath string) (string, error) {
+	if subPath == "" {
+		return j.deps.Volumes.Path(r), nil
+	}
+	j.mounting.Lock()
+	defer j.mounting.Unlock()
+	return j.deps.Volumes.SubPath(r, container, n, subPath)
+}
+
+// subPath returns the path in the volume that is mounted, "" for all of it. In
+// subPathExpr each variable has to be there. An error repeats no value.
+func subPath(m v1.VolumeMount, lookup func(string) (string, bool)) (string, error) {
+	if m.SubPathExpr == "" {
+		return m.SubPath, nil
+	}
+	missing := ""
+	path := expand(m.SubPathExpr, func(name string) (string, bool) {
+		value, ok := lookup(name)
+		if !ok {
+			missing = name
+		}
+		return value, ok
+	})
+	switch {
+	case missing != "":
+		return "", fmt.Errorf("subPathExpr %s: missing value for %q", m.SubPathExpr, missing)
+	case filepath.IsAbs(path):
+		return "", fmt.Errorf("subPathExpr %s: must not be an absolute path", m.SubPathExpr)
+	case slices.Contains(strings.Split(path, "/"), ".."):
+		return "", fmt.Errorf("subPathExpr %s: must not contain '..'", m.SubPathExpr)
+	}
+	return path, nil
+}
+
+// onlyRead reports whether containers cannot write to a volume.
+func onlyRead(v v1.Volume) bool {
+	return v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil ||
+		v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly || v.NFS != nil && v.NFS.ReadOnly
 }
 
 // volumeRequest returns what is asked of the host for a volume of the pod.
 func volumeRequest(p *pod.Pod, uid types.UID, v v1.Volume) volume.Request {
-	return volume.Request{UID: uid, Namespace: p.Object.Namespace, Volume: v}
+	r := volume.Request{UID: uid, Namespace: p.Object.Namespace, Volume: v}
+	if security := p.Object.Spec.SecurityContext; security != nil {
+		r.FSGroup = security.FSGroup
+		if security.FSGroupChangePolicy != nil {
+			r.ChangePolicy = *security.FSGroupChangePolicy
+		}
+	}
+	return r
 }
 
 // mounted returns the volumes of the pod that a container mounts.

@@ -188,8 +188,16 @@ func (session) Hosts(uid types.UID, _ []byte) (string, error) {
 	return rootDir + "/pods/" + string(uid) + "/etc-hosts", nil
 }
 
-// volumes is a session whose Remove is that of reconcile.Volumes.
+// SubPath implements reconcile.Volumes.
+func (s session) SubPath(r volume.Request, container string, n int, path string) (string, error) {
+	return fmt.Sprintf("%s/pods/%s/volume-subpaths/%s/%s/%d", rootDir, r.UID, r.Volume.Name, container, n), nil
+}
+
+// volumes is a session whose ReadFile and Remove are those of reconcile.Volumes.
 type volumes struct{ session }
+
+// ReadFile implements reconcile.Volumes. No pod of a simulation writes files.
+func (volumes) ReadFile(volume.Request, string, int64) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // Remove implements reconcile.Volumes.
 func (v volumes) Remove(uid types.UID) error {

@@ -29,9 +29,11 @@ const maxLinks = 40
 // whatever others rename meanwhile, each part was inside when it was opened.
 //
 // With perm, missing directories are made, with those bits whatever the umask.
+//
+// Errors do not repeat the path, which may be made of a secret.
 func openBeneath(dir *os.File, path string, perm *uint32) (*os.File, error) {
 	if filepath.IsAbs(path) {
-		return nil, fmt.Errorf("%s: %w", path, ErrOutside)
+		return nil, ErrOutside
 	}
 	start, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -45,7 +47,7 @@ func openBeneath(dir *os.File, path string, perm *uint32) (*os.File, error) {
 	}
 	if err != nil {
 		unix.Close(w.trail[last])
-		return nil, fmt.Errorf("open %s in %s: %w", path, dir.Name(), err)
+		return nil, err
 	}
 	return os.NewFile(uintptr(w.trail[last]), filepath.Join(dir.Name(), path)), nil
 }

@@ -21,12 +21,12 @@ const (
 // the n-th mount of a container: a bind mount in the pod's folder of just what the
 // path led to, so that nothing that the pod renames afterwards can change it. The
 // volume must be there. Directories that are missing are made with the mode of the
-// volume, except in one whose content is given. A failure is an *Error; it wraps
-// ErrOutside where the path leads out of the volume.
+// volume, except in one whose content is given. The error wraps ErrOutside where
+// the path leads out of the volume, and does not repeat the path.
 func (h *Host) SubPath(r Request, container string, n int, subPath string) (string, error) {
 	target, err := h.subPath(r, container, n, subPath)
 	if err != nil {
-		return "", &Error{Volume: r.Volume.Name, Path: h.Path(r), Message: fmt.Sprintf("subPath %q: %v", subPath, err), Err: err}
+		return "", fmt.Errorf("path in volume %q: %w", r.Volume.Name, err)
 	}
 	return target, nil
 }
@@ -119,12 +119,12 @@ var ErrTooLong = errors.New("is too long")
 
 // ReadFile returns the content of a file in a volume, which must be there, of at
 // most limit bytes. What the path leads to is opened as by SubPath, and nothing
-// is made. The error wraps ErrOutside, ErrNotRegular, ErrTooLong or
+// is made. The error does not repeat the path, and wraps ErrOutside, ErrNotRegular, ErrTooLong or
 // fs.ErrNotExist where that is why.
 func (h *Host) ReadFile(r Request, path string, limit int64) ([]byte, error) {
 	data, err := h.readFile(r, path, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read %s of volume %q: %w", path, r.Volume.Name, err)
+		return nil, fmt.Errorf("file in volume %q: %w", r.Volume.Name, err)
 	}
 	return data, nil
 }

@@ -3,7 +3,6 @@ package volume_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,11 +92,8 @@ func TestSubPath(t *testing.T) {
 				t.Fatalf("%s, %v, want %v", got, err, tt.err)
 			}
 			if err != nil {
-				if refusal, ok := errors.AsType[*volume.Error](err); !ok || refusal.Volume != "d" {
-					t.Errorf("%v is no *volume.Error of d", err)
-				}
-				if strings.Contains(err.Error(), outside) {
-					t.Errorf("%v tells of the host", err)
+				if strings.Contains(err.Error(), outside) || strings.Contains(err.Error(), tt.path) && len(tt.path) > 4 {
+					t.Errorf("%v tells of the host, or repeats the path", err)
 				}
 				return
 			}
@@ -323,10 +319,4 @@ func TestReadFile(t *testing.T) {
 		})
 	}
 	gone(t, filepath.Join(dir, "none"))
-}
-
-func ExampleHost_SubPath() {
-	_, err := (&volume.Host{RootDir: "/nowhere"}).SubPath(volume.Request{UID: "u", Volume: emptyDir("d")}, "app", 0, "a")
-	fmt.Println(err)
-	// Output: MountVolume.SetUp failed for volume "d" : subPath "a": open /nowhere/pods/u/volumes/kubernetes.io~empty-dir/d: no such file or directory
 }
