@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,16 @@ type DockerConfig = docker.Config
 
 // ClusterDNS is a cluster's resolver: see reconcile.ClusterDNS.
 type ClusterDNS = reconcile.ClusterDNS
+
+// Policy is what pods may have of the machine; with its zero value, everything
+// but unsafe sysctls.
+type (
+	Policy  = reconcile.Policy
+	Sources = reconcile.Sources
+)
+
+// AnySource stands for every kind of source.
+const AnySource = reconcile.AnySource
 
 // Config is everything that can be set. Zero values are usable but for RootDir.
 type Config struct {
@@ -61,6 +72,10 @@ type Config struct {
 	// NoSourceCache keeps no last good manifests in the root dir, and removes what
 	// lies there: a start has nothing of a URL or file that cannot be read then.
 	NoSourceCache bool
+
+	// Policy says what pods may have of the machine; its Sysctls are those besides
+	// the safe ones.
+	Policy Policy
 
 	// Docker is the engine; its RootDir is set from the one above.
 	Docker DockerConfig
@@ -166,8 +181,16 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 func (cfg Config) loop() reconcile.Config {
 	return reconcile.Config{
 		Node:     machine(cfg),
+		Policy:   cfg.policy(),
 		Parallel: cfg.Parallel,
 	}
+}
+
+// policy adds what every pod may have on this machine.
+func (cfg Config) policy() Policy {
+	y := cfg.Policy
+	y.Sysctls = slices.Concat(reconcile.SafeSysctls(kernelVersion()), y.Sysctls)
+	return y
 }
 
 // complete fills in what the configuration leaves to the machine.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"net"
 	goruntime "runtime"
 	"slices"
@@ -43,6 +44,18 @@ func machine(cfg Config) reconcile.Node {
 		node.Storage = int64(disk.Blocks) * disk.Bsize
 	}
 	return node
+}
+
+// kernelVersion returns the version of Linux, 0.0 where it does not tell.
+func kernelVersion() (major, minor int) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return 0, 0
+	}
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return 0, 0
+	}
+	return major, minor
 }
 
 // machineAddresses returns the machine's first global address of each family,

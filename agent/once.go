@@ -48,7 +48,7 @@ func Once(ctx context.Context, cfg Config, log *slog.Logger, report func(server.
 			if err != nil {
 				return errors.Join(err, ignoreCancel(group.Wait()))
 			}
-			report(podView(v))
+			report(podView(v, p.cfg.policy()))
 			if why != "" {
 				failed = append(failed, fmt.Errorf("pod %s: %s", part.key, why))
 			}

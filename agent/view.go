@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -24,8 +25,9 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 		NodeName: cfg.NodeName, RootDir: cfg.RootDir,
 		Pods: []server.Pod{}, Sources: snap.Sources, Conflicts: snap.Conflicts,
 	}
+	policy := cfg.policy()
 	for _, v := range snap.Pods {
-		s.Pods = append(s.Pods, podView(v))
+		s.Pods = append(s.Pods, podView(v, policy))
 	}
 	for _, src := range snap.Sources {
 		s.Ready = s.Ready && (src.Spoken || src.Problem != "")
@@ -33,7 +35,7 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 	return s
 }
 
-func podView(v reconcile.View) server.Pod {
+func podView(v reconcile.View, policy Policy) server.Pod {
 	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Busy: v.Busy, Removing: v.Removing}
 	if b := v.Plan.Blocked; b.Reason != "" {
 		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
@@ -41,8 +43,13 @@ func podView(v reconcile.View) server.Pod {
 	for _, c := range v.Containers {
 		if c.State == runtime.Running {
 			p.Drift = append(p.Drift, c.Drift...)
+			for _, f := range policy.Forbids(v.Plan.Pod) {
+				p.Drift = append(p.Drift, f.Flag)
+			}
 		}
 	}
+	slices.Sort(p.Drift)
+	p.Drift = slices.Compact(p.Drift)
 	for _, list := range [][]reconcile.Step{v.Plan.Steps, v.Plan.Images} {
 		for _, s := range list {
 			p.Steps = append(p.Steps, server.Step{

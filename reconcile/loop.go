@@ -53,7 +53,8 @@ type Logs interface {
 
 // Config is how the loop works. Zero values are usable but for Node.
 type Config struct {
-	Node Node
+	Node   Node
+	Policy Policy
 	// Parallel is how many pods make or start containers at a time; 0 is 8. More
 	// than the cores can feed only makes all of them late.
 	Parallel int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ type rig struct {
 	t      *testing.T
 	engine *fake.Engine
 	loop   *reconcile.Loop
+	stop   func() // ends the loop
 	sets   chan pod.Set
 	files  *files
 	log    *lines
@@ -41,19 +43,26 @@ func inRig(t *testing.T, f func(*rig)) {
 		}
 		r.engine.SetImage("present:1", fake.Image{Present: true})
 		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
-		r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}}, reconcile.Deps{
-			Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
-			Log: slog.New(slog.NewTextHandler(r.log, nil)),
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- r.loop.Run(ctx, r.sets) }()
+		r.start(reconcile.Policy{})
 		f(r)
+		r.stop()
+	})
+}
+
+func (r *rig) start(policy reconcile.Policy) {
+	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy}, reconcile.Deps{
+		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
+		Log: slog.New(slog.NewTextHandler(r.log, nil)),
+	})
+	ctx, cancel := context.WithCancel(r.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.loop.Run(ctx, r.sets) }()
+	r.stop = func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Error(err)
+			r.t.Error(err)
 		}
-	})
+	}
 }
 
 // want makes the pods of these manifests all that is desired.
@@ -129,7 +138,19 @@ func (f *files) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-func (f *files) Entries(string) ([]string, error) { return nil, nil }
+func (f *files) Entries(dir string) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for path := range f.data {
+		if rest, ok := strings.CutPrefix(path, dir+"/"); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
 
 func (f *files) RemovePod(uid types.UID) error {
 	f.mu.Lock()

@@ -36,6 +36,8 @@ type Input struct {
 	// Awaits is why the sandbox of a pod that is admitted cannot be made yet; zero
 	// where it can.
 	Awaits Waiting
+	// Policy says what pods may have of the machine.
+	Policy Policy
 	// Images by name as written; a missing entry is an image not looked at yet.
 	Images map[string]Image
 	// Pulled has, by container name, the last pull that was made for an attempt.
@@ -62,6 +64,8 @@ type Input struct {
 	Node   Node
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
+
+	frozen Waiting // why nothing is created for the pod
 }
 
 // Node is what the plan needs to know of the machine.
@@ -134,8 +138,13 @@ func PlanPod(in Input) Plan {
 		return plan
 	}
 	uid, current, former := in.split(want)
-	if want != nil && len(current) == 0 && in.Refused != (Waiting{}) && slices.ContainsFunc(former, liveSandbox) {
-		return in.planFormer(former[0].UID)
+	if want != nil && in.Refused != (Waiting{}) {
+		switch {
+		case slices.ContainsFunc(current, liveSandbox):
+			return in.planFormer(uid)
+		case len(current) == 0 && slices.ContainsFunc(former, liveSandbox):
+			return in.planFormer(former[0].UID)
+		}
 	}
 	plan.UID, plan.Pod = uid, want
 	plan.Steps = in.teardown(want, uid, current, former)
@@ -157,16 +166,22 @@ func PlanPod(in Input) Plan {
 
 // planFormer lets the old version go on as long as the new one is refused. One
 // that has no sandbox any more has lost its ports: it is left as it is, as is one
-// of which nobody remembers what it was.
+// of which nobody remembers what it was. Where the old one, too, asks for what it
+// may not have any more, what runs of it runs on and nothing is created.
 func (in Input) planFormer(uid types.UID) Plan {
 	was := in.Records[uid].Pod
 	plan := Plan{Key: in.Key, UID: uid, Pod: was, Blocked: in.Refused}
-	if was != nil && running(in.Observed, was.Hash) {
-		refused := in.Refused
-		in.Desired, in.MayRemove, in.Refused = was, true, Waiting{}
-		plan = PlanPod(in)
-		plan.Blocked = cmp.Or(plan.Blocked, refused)
+	if was == nil || !running(in.Observed, was.Hash) {
+		return plan
 	}
+	refused := in.Refused
+	if want, _ := in.wanted(); sameAdmitted(was, want) {
+		refused = Waiting{} // it is no edit that is refused
+	}
+	in.frozen = in.Policy.refusal(was)
+	in.Desired, in.MayRemove, in.Refused = was, true, Waiting{}
+	plan = PlanPod(in)
+	plan.Blocked = cmp.Or(plan.Blocked, refused)
 	return plan
 }
 

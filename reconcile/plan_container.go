@@ -111,6 +111,10 @@ func (g *generationPlan) restart(m member, c runtime.Container, sandbox runtime.
 // create makes the next attempt and starts it, once its image is there and it
 // is not waiting after a failure.
 func (g *generationPlan) create(m member, sandbox runtime.SandboxRef, reason Reason, wave int) {
+	if g.in.frozen != (Waiting{}) {
+		g.wait(m.Name, g.in.frozen)
+		return
+	}
 	attempt := g.nextAttempt(m.Name)
 	if w, ok := g.image(m.Container, attempt); !ok {
 		g.wait(m.Name, w)

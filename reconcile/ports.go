@@ -44,28 +44,33 @@ func (s *state) holdPorts() {
 	}
 }
 
-// admit gets the pod its host ports, once for each version of it.
+// admit asks whether the pod may have what it asks for of the machine, and gets it
+// its host ports, once for each version of it.
 func (s *state) admit(e *entry, in *Input) {
 	delete(s.asking, e.key)
 	delete(s.awaiting, e.key)
 	want, _ := in.wanted()
-	switch {
-	case want == nil, e.plan.Finished && e.plan.Pod == want:
+	if want == nil || e.plan.Finished && e.plan.Pod == want {
 		e.refused = Waiting{}
 		return
+	}
+	forbidden := in.Policy.refusal(want)
+	switch {
 	case e.admitted != nil && e.admitted.Hash == want.Hash:
 	case running(in.Observed, want.Hash):
 		s.ledger.Release(e.key)
 		s.hold(want) // it has them in fact
 		s.wakeWaiting()
 		e.admitted = want
+	case forbidden != (Waiting{}):
 	default:
 		if !s.claimPorts(e, want) {
 			in.Refused = e.refused
 			return
 		}
 	}
-	e.refused = Waiting{}
+	in.Refused = forbidden
+	s.sayRefused(e, forbidden)
 	if in.Awaits = s.ledger.Awaits(want); in.Awaits != (Waiting{}) {
 		s.awaiting[e.key] = true
 	}
@@ -84,12 +89,17 @@ func (s *state) claimPorts(e *entry, want *pod.Pod) bool {
 		s.wakeWaiting() // former versions may have held others
 		return true
 	}
-	if e.refused != refusal {
-		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", refusal.Reason, "message", refusal.Message)
-	}
-	e.refused = refusal
+	s.sayRefused(e, refusal)
 	s.asking[e.key] = want
 	return false
+}
+
+// sayRefused notes why the pod is not admitted, and logs it once.
+func (s *state) sayRefused(e *entry, why Waiting) {
+	if e.refused != why && why != (Waiting{}) {
+		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", why.Reason, "message", why.Message)
+	}
+	e.refused = why
 }
 
 // hold notes the ports of what runs. Who was to have one of them, and does not run

@@ -20,6 +20,8 @@ const (
 	FailedMount                Reason = "FailedMount"
 	FailedSync                 Reason = "FailedSync"
 	NodePorts                  Reason = "NodePorts"
+	NotAllowed                 Reason = "Forbidden"
+	SysctlForbidden            Reason = "SysctlForbidden"
 	Terminating                Reason = "Terminating"
 )
 

@@ -43,6 +43,7 @@ func kubeletFields() map[string]kubeletField {
 		"resolvConf":           {"resolv-conf", readString},
 		"containerLogMaxSize":  {"container-log-max-size", readSize},
 		"containerLogMaxFiles": {"container-log-max-files", readCount},
+		"allowedUnsafeSysctls": {"allowed-unsafe-sysctls", readStrings},
 	}
 }
 
@@ -150,6 +151,15 @@ func readString(n *yaml.Node) ([]string, error) {
 	return []string{n.Value}, nil
 }
 
+// readStrings reads a list of strings.
+func readStrings(n *yaml.Node) ([]string, error) {
+	var list []string
+	if n.Decode(&list) != nil {
+		return nil, errors.New("want a list of strings")
+	}
+	return list, nil
+}
+
 // readDuration reads what metav1.Duration writes.
 func readDuration(n *yaml.Node) ([]string, error) {
 	values, err := readString(n)
@@ -220,7 +230,7 @@ func readHeaders(n *yaml.Node) ([]string, error) {
 
 // kubeletFieldsWithoutCounterpart are the other fields that a kubelet knows.
 const kubeletFieldsWithoutCounterpart = `
-	address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+	address authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval
 	containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions
 	cpuManagerReconcilePeriod crashLoopBackOff enableContentionProfiling enableControllerAttachDetach

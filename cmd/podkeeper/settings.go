@@ -51,6 +51,8 @@ type settings struct {
 	podLogsDir    string
 	logSize       string
 	logFiles      int
+
+	policySettings
 }
 
 // sourceFlags are about what is wanted.
@@ -88,6 +90,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.podLogsDir, "pod-logs-dir", "", "`FOLDER` of log links by pod (default /var/log/pods; with another root dir logs/pods in it)")
 	f.StringVar(&s.logSize, "container-log-max-size", "10Mi", "the `SIZE` at which a container's log is rotated")
 	f.IntVar(&s.logFiles, "container-log-max-files", 5, "how many log files are kept of a container")
+	s.policySettings.flags(f)
 }
 
 // config is the agent's configuration. Every problem is reported, not only the
@@ -129,6 +132,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("pod-logs-dir", err)
 	resolvConf, err := absolute(s.resolvConf)
 	check("resolv-conf", err)
+	policy := s.policy(check)
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
 		NodeName: s.nodeName, NodeIPs: nodeIPs,
@@ -136,7 +140,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict, NoSourceCache: s.cache == "off",
+		Strict: s.strict, Policy: policy, NoSourceCache: s.cache == "off",
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			ResolvConf: resolvConf, LogMaxSize: size, LogMaxFiles: s.logFiles,
