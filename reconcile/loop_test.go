@@ -17,6 +17,7 @@ import (
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/fake"
 )
@@ -31,6 +32,10 @@ type rig struct {
 	files  *files
 	log    *lines
 	vanish string // an image that is gone whenever it was pulled
+	// check answers probes, ahead is the wall clock's lead over the other one. Both
+	// are set while the loop sleeps.
+	check func(probe.Check) probe.Result
+	ahead time.Duration
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -50,9 +55,11 @@ func inRig(t *testing.T, f func(*rig)) {
 }
 
 func (r *rig) start(policy reconcile.Policy) {
-	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy}, reconcile.Deps{
+	wall := func() time.Time { return time.Now().Add(r.ahead) }
+	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy, Wall: wall}, reconcile.Deps{
 		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
-		Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Check: func(_ context.Context, c probe.Check) probe.Result { return r.check(c) },
+		Log:   slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)

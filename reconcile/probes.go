@@ -72,8 +72,8 @@ func ProbeTargets(in ProbeInput) []probe.Target {
 }
 
 func hasProbes(p *v1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool {
-		return c.StartupProbe != nil || c.LivenessProbe != nil || c.ReadinessProbe != nil
+	return slices.ContainsFunc(members(p), func(m member) bool {
+		return m.StartupProbe != nil || m.LivenessProbe != nil || m.ReadinessProbe != nil
 	})
 }
 

@@ -4,18 +4,21 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile/probe"
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // Complaint is what a probe said last that was not well.
 type Complaint struct {
 	Container string
-	Probe     probe.Kind
 	// Message is worded as the kubelet does.
 	Message string
 	// Count is how often it was said, Last when last.
 	Count int
 	Last  time.Time
+
+	logged bool
 }
 
 // probes reports whether containers are probed.
@@ -27,10 +30,11 @@ func (s *state) probe(e *entry) {
 		return
 	}
 	in := ProbeInput{
-		Pod: e.plan.Pod, UID: e.plan.UID, Observed: e.observed(), Known: e.probes,
-		Began: make(map[string]time.Time), HostIP: first(s.cfg.Node.Addresses),
+		Pod: e.plan.Pod, UID: e.plan.UID, Observed: e.observed(), HostIP: first(s.cfg.Node.Addresses),
+		Known: make(map[string]ProbeState), Began: make(map[string]time.Time),
 	}
 	for id, seen := range e.seen {
+		in.Known[id], _ = e.probed(seen.c)
 		in.Began[id] = seen.began
 	}
 	if e.busy {
@@ -60,9 +64,10 @@ func (s *state) foldProbes(list []probe.Report) {
 		if !r.Changed {
 			continue
 		}
-		was, ok := e.probes[r.ContainerID]
+		c := e.seen[r.ContainerID].c
+		was, ok := e.probed(c)
 		if !ok {
-			was = e.unprobed(r.ContainerID)
+			was = unprobed(e.plan.Pod, c.Name)
 		}
 		e.probes[r.ContainerID] = was.fold(r)
 		s.mark(key)
@@ -70,14 +75,25 @@ func (s *state) foldProbes(list []probe.Report) {
 	}
 }
 
-// unprobed returns what is known of a container whose probes have said nothing.
-func (e *entry) unprobed(id string) ProbeState {
-	for _, t := range e.targets {
-		if t.ContainerID == id {
-			return ProbeState{Started: t.Startup == nil, Ready: t.Readiness == nil}
-		}
+// probed returns what the probes of a container have come to, as far as they have
+// said anything: in this process or before.
+func (e *entry) probed(c runtime.Container) (ProbeState, bool) {
+	if state, ok := e.probes[c.ID]; ok {
+		return state, true
 	}
-	return ProbeState{}
+	if was := e.records[c.UID].State.container(c.Name).Probed; was.ID == c.ID {
+		return ProbeState{Started: was.Started, Ready: was.Ready}, true
+	}
+	return ProbeState{}, false
+}
+
+// unprobed returns the state of a container whose probes have said nothing.
+func unprobed(p *pod.Pod, name string) ProbeState {
+	if p == nil {
+		return ProbeState{}
+	}
+	spec := containerOf(p.Object, name)
+	return ProbeState{Started: spec == nil || spec.StartupProbe == nil, Ready: spec == nil || spec.ReadinessProbe == nil}
 }
 
 func (s *state) sayProbe(e *entry, r probe.Report) {
@@ -90,25 +106,30 @@ func (s *state) sayProbe(e *entry, r probe.Report) {
 	case r.Kind == probe.Readiness:
 		s.deps.Log.Warn("container is not ready any more", append(args, "reason", r.Result.Reason)...)
 	default:
-		s.deps.Log.Warn("container is unhealthy", append(args, "probe", r.Kind, "reason", r.Result.Reason)...)
+		s.deps.Log.Warn("container is unhealthy", append(args, "probe", string(r.Kind), "reason", r.Result.Reason)...)
 	}
 }
 
 // complain notes what a probe found that is not well, and says it once. What a
-// command printed may hold secrets, and is not logged.
+// command printed may hold secrets: it is not logged, nor shown of a pod that has
+// any (C104).
 func (s *state) complain(e *entry, r probe.Report) {
 	of := r.ContainerID + "/" + string(r.Kind)
 	if r.Result.Outcome == probe.Success && !r.Result.Warning {
 		delete(e.complaints, of)
 		return
 	}
-	c, before := e.complaints[of]
+	if e.plan.Pod != nil && usesSecrets(e.plan.Pod.Object) {
+		r.Result.Output = ""
+	}
+	c := e.complaints[of]
 	if message := r.Message(); message != c.Message {
-		c = Complaint{Container: e.seen[r.ContainerID].c.Name, Probe: r.Kind, Message: message}
+		c = Complaint{Container: e.seen[r.ContainerID].c.Name, Message: message, logged: c.logged}
 		s.revision++
 	}
-	if !before {
-		s.deps.Log.Warn("probe does not succeed", "pod", e.key, "container", c.Container, "probe", r.Kind, "reason", r.Result.Reason)
+	if !r.Try && !c.logged {
+		c.logged = true
+		s.deps.Log.Warn("probe does not succeed", "pod", e.key, "container", c.Container, "probe", string(r.Kind), "reason", r.Result.Reason)
 	}
 	c.Count++
 	c.Last = s.cfg.Wall()

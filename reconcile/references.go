@@ -74,6 +74,13 @@ func References(p *v1.Pod) []Reference {
 	return refs
 }
 
+// usesSecrets reports whether containers of the pod may have been given some.
+func usesSecrets(p *v1.Pod) bool {
+	return slices.ContainsFunc(References(p), func(r Reference) bool {
+		return r.Object.Kind == pod.Secret && (r.Container != "" || r.Volume != "")
+	})
+}
+
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // objects are those that pods may refer to, as they are now.

@@ -37,6 +37,9 @@ type View struct {
 	Busy, Removing bool
 	// Containers are those of ours that bear its key.
 	Containers []runtime.Container
+	// Complaints are what probes found last that was not well, by container and
+	// probe; those of containers that are gone are gone, too.
+	Complaints []Complaint
 }
 
 // Settled reports whether the pod is as it should be, or waits for a timer.
@@ -93,6 +96,9 @@ func (s *state) snapshot() Snapshot {
 
 func (s *state) view(e *entry) View {
 	v := View{Plan: e.plan, Busy: e.busy || !e.known(), Removing: e.desired == nil && e.plan.Pod == nil, Containers: e.observed()}
+	for _, of := range sortedKeys(e.complaints) {
+		v.Complaints = append(v.Complaints, e.complaints[of])
+	}
 	from := e.plan.Pod
 	uid := e.plan.UID
 	if from == nil {

@@ -93,15 +93,17 @@ type Result struct {
 	Output string
 }
 
-// Report tells of one check: a change of outcome, a failure that counts, a
-// warning, or that it could not be made.
+// Report tells of one check: a change of outcome, a failure, a warning, or that it
+// could not be made.
 type Report struct {
 	Group       string
 	ContainerID string
 	Kind        Kind
 	// Changed: the probe has come to the outcome of Result just now.
 	Changed bool
-	Result  Result
+	// Try: it was made between the ticks, and would not have counted as a failure.
+	Try    bool
+	Result Result
 }
 
 // Message returns the report as the kubelet words its events. It has what a

@@ -233,9 +233,9 @@ func (s *scheduler) land(l landing, now time.Time) {
 		return
 	}
 	changed := p.fold(l.Outcome, p.counts)
-	if changed || l.Warning || l.Outcome != Success && p.counts {
+	if changed || l.Warning || l.Outcome != Success {
 		s.reports = append(s.reports, Report{
-			Group: p.of.group, ContainerID: p.of.target.ContainerID, Kind: p.kind, Changed: changed, Result: l.Result,
+			Group: p.of.group, ContainerID: p.of.target.ContainerID, Kind: p.kind, Changed: changed, Try: !p.counts, Result: l.Result,
 		})
 	}
 	if !p.done {

@@ -104,12 +104,10 @@ func (t *track) start(now time.Time) (counts bool) {
 
 // fold takes a check into account, and reports whether the outcome changed.
 func (t *track) fold(found Outcome, counts bool) (changed bool) {
-	switch {
-	case found == Unknown:
+	if found == Unknown {
 		return false
-	case found == Failure && !counts && t.last == Failure:
-		return false
-	case found != t.last:
+	}
+	if found != t.last {
 		t.last, t.run = found, 0
 	}
 	if found == Success || counts {
