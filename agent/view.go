@@ -50,6 +50,9 @@ func podView(v reconcile.View, policy Policy) server.Pod {
 	}
 	slices.Sort(p.Drift)
 	p.Drift = slices.Compact(p.Drift)
+	for _, c := range v.Complaints {
+		p.Complaints = append(p.Complaints, server.Complaint{Container: c.Container, Message: c.Message, Count: c.Count, Last: c.Last})
+	}
 	for _, list := range [][]reconcile.Step{v.Plan.Steps, v.Plan.Images} {
 		for _, s := range list {
 			p.Steps = append(p.Steps, server.Step{

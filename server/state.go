@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -41,6 +43,18 @@ type Pod struct {
 	// Drift names the settings of the agent that its containers were made with
 	// and that differ now.
 	Drift []string `json:"drift,omitempty"`
+	// Complaints are what probes found last that was not well.
+	Complaints []Complaint `json:"complaints,omitempty"`
+}
+
+// Complaint is what a probe of a container that runs found.
+type Complaint struct {
+	Container string `json:"container"`
+	// Message is worded as the kubelet does.
+	Message string `json:"message"`
+	// Count is how often it was found, Last when last.
+	Count int       `json:"count"`
+	Last  time.Time `json:"last"`
 }
 
 // Settled reports whether nothing is to be done about the pod but wait.

@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/podkeeper/podkeeper/server"
 )
 
-func describeContainers(d description, title string, containers []v1.Container, statuses []v1.ContainerStatus) {
+func describeContainers(d description, title string, containers []v1.Container, statuses []v1.ContainerStatus, complaints []server.Complaint) {
 	if len(containers) == 0 {
 		return
 	}
@@ -19,15 +22,15 @@ func describeContainers(d description, title string, containers []v1.Container, 
 		c := &containers[i]
 		d.head(1, c.Name+":")
 		at := slices.IndexFunc(statuses, func(s v1.ContainerStatus) bool { return s.Name == c.Name })
-		if at < 0 {
-			describeContainer(d, c, &v1.ContainerStatus{})
-		} else {
-			describeContainer(d, c, &statuses[at])
+		status := &v1.ContainerStatus{}
+		if at >= 0 {
+			status = &statuses[at]
 		}
+		describeContainer(d, c, status, complaints)
 	}
 }
 
-func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus) {
+func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, complaints []server.Complaint) {
 	d.line(2, "Container ID:", s.ContainerID)
 	d.line(2, "Image:", c.Image)
 	d.line(2, "Image ID:", s.ImageID)
@@ -45,9 +48,18 @@ func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus) {
 		describeState(d, "Last State:", s.LastTerminationState)
 	}
 	d.line(2, "Ready:", titleBool(s.Ready))
+	for _, complaint := range complaints {
+		if complaint.Container == c.Name {
+			last := metav1.NewTime(complaint.Last)
+			d.line(2, "Unhealthy:", fmt.Sprintf("%s (x%d, last %s)", complaint.Message, complaint.Count, when(&last)))
+		}
+	}
 	d.line(2, "Restart Count:", strconv.Itoa(int(s.RestartCount)))
 	describeResources(d, "Limits:", c.Resources.Limits)
 	describeResources(d, "Requests:", c.Resources.Requests)
+	describeProbe(d, "Liveness:", c.LivenessProbe)
+	describeProbe(d, "Readiness:", c.ReadinessProbe)
+	describeProbe(d, "Startup:", c.StartupProbe)
 	describeEnv(d, c.Env)
 	describeMounts(d, c.VolumeMounts)
 }
@@ -121,6 +133,29 @@ func describeResources(d description, title string, list v1.ResourceList) {
 		q := list[v1.ResourceName(name)]
 		d.line(3, name+":", q.String())
 	}
+}
+
+// describeProbe says in one line, as kubectl does, what is asked and when.
+func describeProbe(d description, title string, p *v1.Probe) {
+	if p == nil {
+		return
+	}
+	action := "unknown"
+	switch {
+	case p.Exec != nil:
+		action = fmt.Sprintf("exec %v", p.Exec.Command)
+	case p.HTTPGet != nil:
+		action = fmt.Sprintf("http-get %s://%s:%s%s", strings.ToLower(string(p.HTTPGet.Scheme)), p.HTTPGet.Host, p.HTTPGet.Port.String(), p.HTTPGet.Path)
+	case p.TCPSocket != nil:
+		action = fmt.Sprintf("tcp-socket %s:%s", p.TCPSocket.Host, p.TCPSocket.Port.String())
+	case p.GRPC != nil:
+		action = fmt.Sprintf("grpc <pod>:%d", p.GRPC.Port)
+		if p.GRPC.Service != nil {
+			action += " " + *p.GRPC.Service
+		}
+	}
+	d.line(2, title, fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d",
+		action, p.InitialDelaySeconds, p.TimeoutSeconds, p.PeriodSeconds, p.SuccessThreshold, p.FailureThreshold))
 }
 
 // describeEnv shows literal values as kubectl does: who may ask the agent may
