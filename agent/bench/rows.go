@@ -21,6 +21,7 @@ func (b *bench) rows() []measurement {
 		{"restart", b.restart},
 		{"agent start", b.agentStart},
 		{"50 pods", b.manyPods},
+		{"probes", b.probes},
 		{"loop", b.loop},
 		{"idle", b.idle},
 		{"binary", b.binary},
