@@ -32,6 +32,10 @@ func crashDelay(level int) time.Duration {
 // imageDelay returns the wait after the n-th failed pull in a row, from 1.
 func imageDelay(n int) time.Duration { return doubled(10*time.Second, 5*time.Minute, n-1) }
 
+// imageRecheck is how long a pod that cannot run an image as it is waits before
+// it looks for another one of that name.
+const imageRecheck = 10 * time.Second
+
 // stepDelay returns the wait after the n-th failed step in a row, from 1.
 func stepDelay(n int) time.Duration { return doubled(time.Second, time.Minute, n-1) }
 

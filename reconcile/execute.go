@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,9 +66,14 @@ func (s *state) startQueued() {
 		if makes(e.wave) {
 			s.making++
 		}
-		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, objects: s.objects, wave: e.wave, mounting: new(sync.Mutex)}
+		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, objects: s.objects, images: make(map[string]runtime.ImageInfo), wave: e.wave, mounting: new(sync.Mutex)}
 		for _, seen := range e.seen {
 			job.observed = append(job.observed, seen.c)
+		}
+		for _, step := range e.wave {
+			if i := s.images[step.Image]; step.Verb == CreateContainer && i != nil {
+				job.images[step.Image] = i.Info
+			}
 		}
 		s.probe(e) // what the wave stops is not to be probed as before
 		ctx := s.ctx
@@ -86,6 +92,7 @@ type job struct {
 	pod      *pod.Pod
 	state    State
 	objects  objects
+	images   map[string]runtime.ImageInfo // of the containers that are made
 	observed []runtime.Container
 	wave     []Step
 	// mounting is held while files of the pod are written: one volume at a time.
@@ -195,6 +202,10 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 	if err != nil {
 		return runtime.Container{}, errConfig{err}
 	}
+	security, err := j.security(c)
+	if err != nil {
+		return runtime.Container{}, errConfig{err}
+	}
 	mounts, err := j.mounts(s.UID, c, env)
 	if err != nil {
 		return runtime.Container{}, errConfig{err}
@@ -207,8 +218,27 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 		mounts = append(mounts, hosts)
 	}
 	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, mounts)
+	spec.Security = security
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
+}
+
+// security has the seccomp profile that a container names read.
+func (j job) security(c *v1.Container) (runtime.Security, error) {
+	s, why := security(j.pod.Object, c, j.images[c.Image])
+	if why != (Waiting{}) {
+		return s, errors.New(why.Message)
+	}
+	name, local := strings.CutPrefix(string(s.Seccomp), localProfile)
+	if !local {
+		return s, nil
+	}
+	profile, err := j.deps.Store.ReadFile("seccomp/" + name)
+	if err != nil {
+		return s, fmt.Errorf("read seccomp profile %s: %w", name, err)
+	}
+	s.Seccomp = runtime.Seccomp(profile)
+	return s, nil
 }
 
 // surroundings returns what a container that the step makes may be told.

@@ -21,6 +21,7 @@ var (
 	HostsFile      = hostsFile
 	EnvFile        = envFile
 	OOMScoreAdj    = oomScoreAdj
+	Security       = security
 	SandboxSpec    = sandboxSpec
 	ContainerSpec  = containerSpec
 	EncodeState    = encodeState

@@ -66,35 +66,36 @@ func (s *state) fetchImages(e *entry) {
 		i.op = step
 		ctx := s.ctx
 		s.spawn(func() {
-			present, err := s.fetch(ctx, step)
-			s.report(ctx, func(s *state) { s.foldImage(step, present, err) })
+			info, present, err := s.fetch(ctx, step)
+			s.report(ctx, func(s *state) { s.foldImage(step, info, present, err) })
 		})
 	}
 }
 
 // fetch looks an image up, or pulls it.
-func (l *Loop) fetch(ctx context.Context, step Step) (present bool, err error) {
+func (l *Loop) fetch(ctx context.Context, step Step) (info runtime.ImageInfo, present bool, err error) {
 	rt := l.deps.Runtime
 	if step.Reason != PolicyAlways {
-		switch _, err = rt.Image(ctx, step.Image); {
+		switch info, err = rt.Image(ctx, step.Image); {
 		case err == nil:
-			return true, nil
+			return info, true, nil
 		case !errors.Is(err, runtime.ErrImageNotFound):
-			return false, err
+			return info, false, err
 		case step.Verb == CheckImage:
-			return false, nil
+			return info, false, nil
 		}
 	}
 	begin := time.Now()
 	l.deps.Log.Info("pulling image", "pod", step.Pod, "image", step.Image, "reason", string(step.Reason))
 	if err := rt.Pull(ctx, step.Image, runtime.Auth{}, l.deps.Progress); err != nil {
-		return false, err
+		return info, false, err
 	}
 	l.deps.Log.Info("image pulled", "image", step.Image, "took", time.Since(begin).Round(time.Millisecond))
-	return true, nil
+	info, err = rt.Image(ctx, step.Image)
+	return info, err == nil, err
 }
 
-func (s *state) foldImage(step Step, present bool, err error) {
+func (s *state) foldImage(step Step, info runtime.ImageInfo, present bool, err error) {
 	i := s.image(step.Image)
 	i.op = Step{}
 	switch {
@@ -103,7 +104,7 @@ func (s *state) foldImage(step Step, present bool, err error) {
 	case err != nil:
 		s.imageFailed(i, step, err)
 	case present:
-		i.known, i.away, i.Image = true, false, Image{Present: true}
+		i.known, i.away, i.Image = true, false, Image{Present: true, Info: info, Recheck: time.Now().Add(imageRecheck)}
 		for _, waiting := range i.always {
 			if e := s.pods[waiting.Pod]; e != nil {
 				e.pulled[waiting.Container] = Pull{waiting.UID, waiting.Image, waiting.Attempt}

@@ -106,8 +106,11 @@ type Image struct {
 	Failed  int
 	Retry   time.Time
 	Message string
+	// Info is what it says of itself, where it is present.
+	Info runtime.ImageInfo
 	// Missed counts the look-ups in a row that did not find it. Recheck is when a
-	// pod that may not pull looks again; those that may do not wait for that.
+	// pod that may not pull looks again, or one that cannot run this image as it is;
+	// others do not wait for that.
 	Missed  int
 	Recheck time.Time
 }

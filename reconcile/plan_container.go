@@ -124,6 +124,11 @@ func (g *generationPlan) create(m member, sandbox runtime.SandboxRef, reason Rea
 		g.wait(m.Name, w)
 		return
 	}
+	if _, w := security(g.pod.Object, m.Container, g.in.Images[m.Image].Info); w != (Waiting{}) {
+		g.wait(m.Name, w)
+		g.recheckImage(m.Container, attempt)
+		return
+	}
 	if g.held(m.Name) {
 		return
 	}

@@ -57,6 +57,19 @@ func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) 
 	}
 }
 
+// recheckImage looks, from time to time, whether the name of an image that cannot
+// be run stands for another one.
+func (g *generationPlan) recheckImage(spec *v1.Container, attempt int) {
+	switch recheck := g.in.Images[spec.Image].Recheck; {
+	case g.in.Now.Before(recheck):
+		g.wakeAt(recheck)
+	case spec.ImagePullPolicy == v1.PullAlways:
+		g.fetch(Step{Verb: PullImage, Image: spec.Image, Container: spec.Name, Attempt: attempt, Reason: PolicyAlways})
+	default:
+		g.fetch(Step{Verb: CheckImage, Image: spec.Image})
+	}
+}
+
 func (g *generationPlan) fetch(s Step) {
 	s.Pod, s.UID = g.in.Key, g.uid
 	if !slices.Contains(g.plan.Images, s) {

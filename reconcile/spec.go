@@ -43,7 +43,8 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int, hostname string) runtim
 		HostNetwork: spec.HostNetwork,
 		HostPID:     spec.HostPID,
 		HostIPC:     spec.HostIPC,
-		Security:    runtime.Security{Seccomp: runtime.SeccompDefault},
+		Users:       userNamespace(p.Object),
+		Security:    sandboxSecurity(p.Object),
 	}
 	if spec.HostNetwork {
 		return s
@@ -73,6 +74,8 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		StdinOnce:   c.StdinOnce,
 		TTY:         c.TTY,
 		HostPID:     p.Object.Spec.HostPID,
+		SharePID:    isTrue(p.Object.Spec.ShareProcessNamespace),
+		Users:       userNamespace(p.Object),
 		Mounts:      mounts,
 		Resources:   resources(c),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),

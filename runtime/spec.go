@@ -19,8 +19,9 @@ type SandboxSpec struct {
 	Security Security
 }
 
-// DNS is what a resolv.conf says. Servers are addresses; options are as the file
-// spells them, "ndots:2". An empty list is none, never somebody else's.
+// DNS is what a resolv.conf says. Servers are addresses, at least one; options are
+// as the file spells them, "ndots:2". No searches or options are none, not the
+// node's.
 type DNS struct {
 	Servers, Searches, Options []string
 }

@@ -44,6 +44,14 @@ func TestRequests(t *testing.T) {
 				{ContainerPort: 9, HostPort: 9, Protocol: v1.ProtocolSCTP, HostIP: "::1"},
 			}},
 		},
+		"sandbox_full": {
+			sandbox: &runtime.SandboxSpec{
+				Identity: identity("POD"), Hostname: "web", Domainname: "example", Users: runtime.HostUsers,
+				DNS:      &runtime.DNS{Servers: []string{"192.0.2.1"}, Options: []string{"ndots:2"}},
+				Sysctls:  map[string]string{"net.core.somaxconn": "512"},
+				Security: runtime.Security{Seccomp: runtime.SeccompDefault, SELinux: v1.SELinuxOptions{Level: "s0"}},
+			},
+		},
 		"sandbox_host": {
 			sandbox: &runtime.SandboxSpec{
 				Identity: identity("POD"), Hostname: "web-node", Security: runtime.Security{Seccomp: runtime.SeccompDefault}, HostNetwork: true, HostPID: true, HostIPC: true,
@@ -57,6 +65,29 @@ func TestRequests(t *testing.T) {
 			Stdin: true, StdinOnce: true, TTY: true, HostPID: true,
 			Mounts:    []runtime.Mount{{HostPath: "/h/rw", ContainerPath: "/c/rw"}, {HostPath: "/h/ro", ContainerPath: "/c/ro", ReadOnly: true}},
 			Resources: runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20},
+		}},
+		"container_secure": {app: &runtime.ContainerSpec{
+			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj, SharePID: true, StopSignal: "SIGUSR1",
+			Security: runtime.Security{
+				User: "1000:2000", Groups: []int64{3000, 4000}, NoNewPrivileges: true, ReadOnlyRoot: true,
+				AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"},
+				Seccomp: `{"defaultAction": "SCMP_ACT_ALLOW"}`, AppArmor: "mine", UnmaskedProc: true,
+				SELinux: v1.SELinuxOptions{User: "u", Role: "r", Type: "t", Level: "s0:c1,c2"},
+			},
+		}},
+		"container_privileged": {app: &runtime.ContainerSpec{
+			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj, Users: runtime.HostUsers,
+			Security: runtime.Security{Privileged: true, Seccomp: runtime.SeccompDefault, AppArmor: "unconfined"},
+		}},
+		"container_mounts": {app: &runtime.ContainerSpec{
+			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj,
+			Mounts: []runtime.Mount{
+				{HostPath: "/h/slave", ContainerPath: "/c/slave", Propagation: v1.MountPropagationHostToContainer},
+				{HostPath: "/h/shared", ContainerPath: "/c/shared", Propagation: v1.MountPropagationBidirectional},
+				{HostPath: "/h/none", ContainerPath: "/c/none", Propagation: v1.MountPropagationNone, ReadOnly: true, Recursive: v1.RecursiveReadOnlyDisabled},
+				{HostPath: "/h/maybe", ContainerPath: "/c/maybe", ReadOnly: true, Recursive: v1.RecursiveReadOnlyIfPossible},
+			},
+			Resources: runtime.Resources{Pids: 100},
 		}},
 		"container_command": {app: &runtime.ContainerSpec{Identity: identity("app"), Image: "app:1", Command: []string{"/bin/echo"}, Args: []string{}}}, // C027
 		"container_args":    {app: &runtime.ContainerSpec{Identity: identity("app"), Image: "app:1", Command: []string{}, Args: []string{"a1"}}},        // C027
@@ -119,7 +150,8 @@ func ownOOMScoreAdj(t *testing.T) (adj int) {
 	return adj
 }
 
-// telling drops what is null, empty, zero or false, false being what Init says.
+// telling drops what is null, empty, zero or false, but what false says in Init
+// and an empty list of paths.
 func telling(v any) (any, bool) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -129,7 +161,7 @@ func telling(v any) (any, bool) {
 	for key, field := range m {
 		kept, telling := telling(field)
 		m[key] = kept
-		if !telling && key != "Init" {
+		if !telling && key != "Init" && !(strings.HasSuffix(key, "Paths") && field != nil) {
 			delete(m, key)
 		}
 	}
