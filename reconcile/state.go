@@ -413,6 +413,7 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Ending: e.ending,
+		Objects: s.objects, Written: e.written,
 		Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {

@@ -4,6 +4,7 @@ package fields
 const (
 	gone      = "Kubernetes itself has no driver for it any more"
 	byDriver  = "CSI drivers are found through an API server; mount it on the machine, and take a hostPath"
+	owner     = unsupported
 	onMachine = "nothing here attaches such disks; mount it on the machine, and take a hostPath"
 )
 
@@ -17,10 +18,13 @@ func volumes() []Rule {
 		{Path: "emptyDir.medium", Only: []string{"Memory"}, Reason: unsupported, Tests: tests("node/volume.TestMemoryC071")},
 		{Path: "emptyDir.mode", Verdict: Refused, Reason: unsupported},
 		{Path: "hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket")},
-		{Path: "configMap", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "secret", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "downwardAPI", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "projected", Verdict: Refused, Presence: true, Reason: unsupported},
+		{Path: "configMap", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "agent.TestPodThatWaitsForAVolume", "reconcile.TestContent")},
+		{Path: "secret", Verdict: Acted, Tests: tests("agent.TestSecretFiles", "reconcile.TestContent")},
+		{Path: "downwardAPI", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "reconcile.TestContent")},
+		{Path: "projected", Verdict: Acted, Tests: tests("agent.TestSecretFiles", "reconcile.TestContent")},
+		{Path: "projected.sources[].serviceAccountToken", Verdict: Refused, Presence: true, Reason: "there is no API server that gives tokens"},
+		{Path: "projected.sources[].clusterTrustBundle", Verdict: Refused, Presence: true, Reason: "there is no API server that has trust bundles"},
+		{Path: "projected.sources[].podCertificate", Verdict: Refused, Presence: true, Reason: "there is no API server that signs certificates"},
 		{Path: "persistentVolumeClaim", Verdict: Refused, Presence: true, Reason: unsupported},
 		{Path: "ephemeral", Verdict: Refused, Presence: true, Reason: unsupported},
 		{Path: "image", Verdict: Refused, Presence: true, Reason: unsupported},
@@ -31,6 +35,15 @@ func volumes() []Rule {
 		{Path: "csi", Verdict: Refused, Presence: true, Reason: byDriver},
 		{Path: "fc", Verdict: Refused, Presence: true, Reason: onMachine},
 		{Path: "flexVolume", Verdict: Refused, Presence: true, Reason: "Kubernetes has given it up for CSI; mount it on the machine, and take a hostPath"},
+	}
+	for _, kind := range []string{"configMap", "secret", "downwardAPI", "projected"} {
+		kinds = append(kinds, Rule{Path: kind + ".defaultUser", Verdict: Refused, Reason: owner})
+	}
+	for _, list := range []string{
+		"configMap.items", "secret.items", "downwardAPI.items",
+		"projected.sources[].configMap.items", "projected.sources[].secret.items", "projected.sources[].downwardAPI.items",
+	} {
+		kinds = append(kinds, Rule{Path: list + "[].user", Verdict: Refused, Reason: owner})
 	}
 	for _, kind := range []string{"awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "gcePersistentDisk", "portworxVolume", "vsphereVolume"} {
 		kinds = append(kinds, Rule{Path: kind, Verdict: Refused, Presence: true, Reason: byDriver})
