@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,10 @@ type rig struct {
 	files  *files
 	log    *lines
 	vanish string // an image that is gone whenever it was pulled
-	// check answers probes, ahead is the wall clock's lead over the other one. Both
-	// are set while the loop sleeps.
-	check func(probe.Check) probe.Result
-	ahead time.Duration
+	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
+	// over the other one.
+	check atomic.Value
+	ahead atomic.Int64
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -55,11 +56,13 @@ func inRig(t *testing.T, f func(*rig)) {
 }
 
 func (r *rig) start(policy reconcile.Policy) {
-	wall := func() time.Time { return time.Now().Add(r.ahead) }
+	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy, Wall: wall}, reconcile.Deps{
 		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
-		Check: func(_ context.Context, c probe.Check) probe.Result { return r.check(c) },
-		Log:   slog.New(slog.NewTextHandler(r.log, nil)),
+		Check: func(_ context.Context, c probe.Check) probe.Result {
+			return r.check.Load().(func(probe.Check) probe.Result)(c)
+		},
+		Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func restarts(snap reconcile.Snapshot) (counts []int32) {
 // C099.
 func TestLivenessRestartsOnlyThatContainer(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.check = failing("sick")
+		r.check.Store(failing("sick"))
 		r.want(manifest("a", "", "{name: c, image: present:1, livenessProbe: {tcpSocket: {port: 1, host: sick}, periodSeconds: 1}}, "+
 			"{name: d, image: present:1, livenessProbe: {tcpSocket: {port: 1, host: well}, periodSeconds: 1}}"))
 		snap := r.after(4500 * time.Millisecond)
@@ -44,7 +45,7 @@ func TestLivenessRestartsOnlyThatContainer(t *testing.T) {
 		if last := snap.Pods[0].Object.Status.ContainerStatuses[0].LastTerminationState.Terminated; last == nil {
 			t.Error("nothing is known of its end")
 		}
-		r.check = failing()
+		r.check.Store(failing())
 		if got := restarts(r.after(10 * time.Minute)); got[0] > 3 {
 			t.Errorf("%d restarts after it was well", got[0])
 		}
@@ -56,22 +57,22 @@ func TestLivenessRestartsOnlyThatContainer(t *testing.T) {
 // being stopped hangs the engine.
 func TestWhatIsBeingStoppedIsNotAskedWhetherItLives(t *testing.T) {
 	inRig(t, func(r *rig) {
-		asked := 0
-		r.check = func(c probe.Check) probe.Result {
-			asked++
+		var asked atomic.Int64
+		r.check.Store(func(c probe.Check) probe.Result {
+			asked.Add(1)
 			return probe.Result{Outcome: probe.Success}
-		}
+		})
 		stubborn := "{name: c, image: present:1, command: [IGNORE], livenessProbe: {tcpSocket: {port: 1}, periodSeconds: 1}"
 		r.want(manifest("a", "", strings.Replace(stubborn, "IGNORE", "run, ignore-term", 1)+"}"))
 		r.after(5 * time.Second)
-		before := asked
+		before := asked.Load()
 		r.want(manifest("a", "", strings.Replace(stubborn, "IGNORE", "run, ignore-term", 1)+", workingDir: /x}"))
 		r.after(25 * time.Second)
-		if asked != before {
-			t.Errorf("it was asked %d times while it was being stopped", asked-before)
+		if n := asked.Load(); n != before {
+			t.Errorf("it was asked %d times while it was being stopped", n-before)
 		}
 		r.after(30 * time.Second)
-		if asked == before {
+		if asked.Load() == before {
 			t.Error("the next one is not asked")
 		}
 	})
@@ -80,7 +81,7 @@ func TestWhatIsBeingStoppedIsNotAskedWhetherItLives(t *testing.T) {
 // Failures alone, without a change of outcome, are no work for the planner.
 func TestFailuresThatChangeNothingPlanNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.check = failing("sick")
+		r.check.Store(failing("sick"))
 		r.want(manifest("a", "", "{name: c, image: present:1, readinessProbe: {tcpSocket: {port: 1, host: sick}, periodSeconds: 1}}"))
 		before := r.after(time.Minute)
 		c := before.Pods[0].Object.Status.ContainerStatuses[0]
@@ -98,7 +99,7 @@ func TestFailuresThatChangeNothingPlanNothing(t *testing.T) {
 		if n := r.log.count("probe does not succeed"); n != 1 {
 			t.Errorf("it is said %d times", n)
 		}
-		r.check = failing()
+		r.check.Store(failing())
 		snap := r.after(2 * time.Second)
 		if !snap.Pods[0].Object.Status.ContainerStatuses[0].Ready || len(snap.Pods[0].Complaints) != 0 {
 			t.Errorf("when it is well: %+v, %+v", snap.Pods[0].Object.Status.ContainerStatuses[0], snap.Pods[0].Complaints)
@@ -111,20 +112,18 @@ func TestProbesKeepToTheirOwnClock(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour, "not at all": 0} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
-				var first time.Duration
+				var first atomic.Int64
 				start := time.Now()
-				r.check = func(probe.Check) probe.Result {
-					if first == 0 {
-						first = time.Since(start)
-					}
+				r.check.Store(func(probe.Check) probe.Result {
+					first.CompareAndSwap(0, int64(time.Since(start)))
 					return probe.Result{Outcome: probe.Success}
-				}
+				})
 				r.want(manifest("a", "", "{name: c, image: present:1, readinessProbe: {tcpSocket: {port: 1}, initialDelaySeconds: 60, periodSeconds: 1}}"))
 				r.after(10 * time.Second)
-				r.ahead = jump
+				r.ahead.Store(int64(jump))
 				r.after(5 * time.Minute)
-				if first != time.Minute {
-					t.Errorf("it was probed first after %s, want 1 m", first)
+				if got := time.Duration(first.Load()); got != time.Minute {
+					t.Errorf("it was probed first after %s, want 1 m", got)
 				}
 			})
 		})
@@ -135,14 +134,14 @@ func TestProbesKeepToTheirOwnClock(t *testing.T) {
 // probed any more.
 func TestProbesComeAndGoWithTheManifest(t *testing.T) {
 	inRig(t, func(r *rig) {
-		asked := 0
-		r.check = func(c probe.Check) probe.Result {
-			asked++
+		var asked atomic.Int64
+		r.check.Store(func(c probe.Check) probe.Result {
+			asked.Add(1)
 			return failing("sick")(c)
-		}
+		})
 		r.want(manifest("a", "", "{name: c, image: present:1}"))
 		r.after(time.Minute)
-		if asked != 0 {
+		if asked.Load() != 0 {
 			t.Error("a pod without probes was probed")
 		}
 		r.want(manifest("a", "", "{name: c, image: present:1, readinessProbe: {tcpSocket: {port: 1, host: sick}}}"))
@@ -153,10 +152,10 @@ func TestProbesComeAndGoWithTheManifest(t *testing.T) {
 		if c := r.after(time.Second).Pods[0].Object.Status.ContainerStatuses[0]; !c.Ready || c.RestartCount != 0 {
 			t.Errorf("without it: %+v", c)
 		}
-		asked = 0
+		asked.Store(0)
 		r.after(time.Minute)
-		if asked != 0 {
-			t.Errorf("it was probed %d times more", asked)
+		if n := asked.Load(); n != 0 {
+			t.Errorf("it was probed %d times more", n)
 		}
 	})
 }

@@ -141,7 +141,7 @@ func name(i uint64, kind string, names []string) string {
 const (
 	messageHead = 5
 	fieldText   = 1<<3 | 2
-	fieldNumber = 1<<3 | 0
+	fieldNumber = 1 << 3
 )
 
 func healthRequest(service string) []byte {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,11 +230,15 @@ func TestOneSuccessBeginsTheCountOfFailuresAnew(t *testing.T) {
 }
 
 func TestReadinessNeedsSuccessesInARow(t *testing.T) {
-	answers := []func(context.Context, probe.Check) probe.Result{success, failure, success, success, failure, failure, failure}
+	answers := make(chan probe.Outcome, 10)
+	say := func(text string) {
+		for _, outcome := range strings.Fields(text) {
+			answers <- probe.Outcome(outcome)
+		}
+	}
+	say("success failure success success failure failure failure")
 	inBubble(t, func(ctx context.Context, c probe.Check) probe.Result {
-		f := answers[0]
-		answers = answers[1:]
-		return f(ctx, c)
+		return probe.Result{Outcome: <-answers}
 	}, func(b *bed) {
 		twice := func(p *v1.Probe) { p.SuccessThreshold, p.PeriodSeconds = 2, 1 }
 		b.want("pod", probe.Target{ContainerID: "a", Began: b.start.Add(-10 * time.Second), Known: probe.Known{Ready: true}, Readiness: tcp("readiness", twice)})
@@ -244,7 +249,7 @@ func TestReadinessNeedsSuccessesInARow(t *testing.T) {
 		if len(got) != 1 || !strings.HasSuffix(got[0], "readiness failure") {
 			t.Errorf("changes: %v", got)
 		}
-		answers = []func(context.Context, probe.Check) probe.Result{success, failure, success, success}
+		say("success failure success success")
 		b.pass(4 * time.Second)
 		got = b.changes("a")
 		if len(got) != 1 || !strings.HasSuffix(got[0], "readiness success") {
@@ -488,9 +493,10 @@ func TestAResultThatSaysNothingCountsForNothing(t *testing.T) {
 }
 
 func TestAnEditedProbeTakesEffectAndKeepsItsOutcome(t *testing.T) {
-	well := true
+	var well atomic.Bool
+	well.Store(true)
 	inBubble(t, func(ctx context.Context, c probe.Check) probe.Result {
-		if well {
+		if well.Load() {
 			return success(ctx, c)
 		}
 		return failure(ctx, c)
@@ -499,7 +505,7 @@ func TestAnEditedProbeTakesEffectAndKeepsItsOutcome(t *testing.T) {
 		b.want("pod", target)
 		b.pass(time.Minute)
 		b.changes("a")
-		well = false
+		well.Store(false)
 		b.pass(20 * time.Second) // two failures of three
 		b.times("a", "readiness")
 		target.Readiness = tcp("readiness", func(p *v1.Probe) { p.PeriodSeconds = 1 })
@@ -517,18 +523,18 @@ func TestAnEditedProbeTakesEffectAndKeepsItsOutcome(t *testing.T) {
 }
 
 func TestACheckOfWhatNobodyWantsIsEnded(t *testing.T) {
-	ended := false
+	var ended atomic.Bool
 	inBubble(t, func(ctx context.Context, c probe.Check) probe.Result {
 		<-ctx.Done()
-		ended = true
+		ended.Store(true)
 		return failure(ctx, c)
 	}, func(b *bed) {
 		b.want("pod", probe.Target{ContainerID: "a", Began: b.start, Readiness: tcp("readiness")})
-		if ended {
+		if ended.Load() {
 			t.Error("the check ended before its target went")
 		}
 		b.want("pod")
-		if !ended {
+		if !ended.Load() {
 			t.Error("the check goes on")
 		}
 		b.pass(time.Hour)
