@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 // Host is a machine on which volumes are made. Calls for one pod must not
@@ -20,6 +23,9 @@ type Host struct {
 	RootDir string
 	// Programs are those of the machine; nil is the ones that are installed.
 	Programs Programs
+
+	claims sync.Mutex            // held while folders of claims are changed
+	uses   map[pod.ObjectKey]int // how often the folder of a claim was asked for
 }
 
 // Error is why a volume cannot be had now. It may be had later: somebody may
@@ -69,6 +75,9 @@ func (h *Host) Path(r Request) string {
 	if r.Volume.HostPath != nil {
 		return filepath.Clean(r.Volume.HostPath.Path)
 	}
+	if r.Volume.PersistentVolumeClaim != nil {
+		return h.claimPath(claimKey(r))
+	}
 	if dir := folder(r.Volume); dir != "" {
 		return filepath.Join(h.podDir(r.UID), dir, r.Volume.Name)
 	}
@@ -94,11 +103,18 @@ func (h *Host) ensure(ctx context.Context, r Request) error {
 	switch {
 	case v.HostPath != nil:
 		return ensureHostPath(v, h.Path(r))
+	case v.PersistentVolumeClaim != nil:
+		for _, name := range []string{r.Namespace, v.PersistentVolumeClaim.ClaimName, v.Name} {
+			if err := checkName(name); err != nil {
+				return err
+			}
+		}
+		return h.ensureClaim(r)
 	case folder(v) == "":
 		return errors.New("this kind of volume is not supported")
 	}
-	if v.Name == "." || !filepath.IsLocal(v.Name) || strings.Contains(v.Name, "/") {
-		return fmt.Errorf("volume name %q: %w", v.Name, fs.ErrInvalid)
+	if err := checkName(v.Name); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(h.podDir(r.UID), 0o700); err != nil {
 		return err
@@ -116,4 +132,12 @@ func (h *Host) ensure(ctx context.Context, r Request) error {
 	default:
 		return ensureFiles(root, r)
 	}
+}
+
+// checkName refuses what would be no folder of its own.
+func checkName(name string) error {
+	if name == "" || strings.HasPrefix(name, ".") || strings.Contains(name, "/") {
+		return fmt.Errorf("name %q: %w", name, fs.ErrInvalid)
+	}
+	return nil
 }

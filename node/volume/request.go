@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 // Request is a volume of a pod, and all that it takes to make it. The calls that
@@ -17,6 +19,9 @@ type Request struct {
 	// Files are the whole content of a configMap, secret, projected or downwardAPI
 	// volume; nil for the other kinds.
 	Files []File
+	// Claim is what a persistentVolumeClaim names; nil where it is gone, and for the
+	// other kinds.
+	Claim *pod.Object
 	// FSGroup is the group that is to own the volume; nil leaves it as it is.
 	FSGroup *int64
 	// ChangePolicy says when; "" is Always. It is for volumes that outlive the pod.

@@ -1,0 +1,101 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A project quota counts what is in a folder: files in it bear the folder's
+// project, and the filesystem has a limit for each project.
+
+// fsxattr is the kernel's struct of that name (include/uapi/linux/fs.h).
+type fsxattr struct {
+	flags, extent, extents, project, cow uint32
+	_                                    [8]byte
+}
+
+const (
+	getAttributes = 0x801c581f // FS_IOC_FSGETXATTR
+	setAttributes = 0x401c5820 // FS_IOC_FSSETXATTR
+	inheritID     = 0x200      // FS_XFLAG_PROJINHERIT
+)
+
+// dqblk is the kernel's struct if_dqblk (include/uapi/linux/quota.h).
+type dqblk struct {
+	hard, soft             uint64 // blocks of 1 KiB
+	space                  uint64 // bytes in use
+	inodesHard, inodesSoft uint64
+	inodes                 uint64
+	blockTime, inodeTime   uint64
+	valid                  uint32
+}
+
+const (
+	projectQuota = 2
+	getQuota     = 0x800007<<8 | projectQuota // Q_GETQUOTA
+	setQuota     = 0x800008<<8 | projectQuota // Q_SETQUOTA
+	limitsValid  = 1                          // QIF_BLIMITS
+)
+
+// firstProject is where our projects begin: low ones are people's, and other
+// tools begin at a million.
+const firstProject = 3_000_000
+
+// quotaOf returns the quota of a project on the filesystem of an open folder. ok
+// is false where that has no project quotas.
+func quotaOf(dir *os.File, project uint32) (q dqblk, ok bool, err error) {
+	err = quotactl(dir, getQuota, project, &q)
+	for _, none := range []error{unix.ENOSYS, unix.ESRCH, unix.EOPNOTSUPP, unix.EINVAL, unix.ENOTBLK} {
+		if errors.Is(err, none) {
+			return q, false, nil
+		}
+	}
+	if errors.Is(err, unix.ENOENT) { // nothing is known of the project
+		return q, true, nil
+	}
+	if err != nil {
+		return q, false, fmt.Errorf("quota of project %d: %w", project, err)
+	}
+	return q, true, nil
+}
+
+// limit makes what is made in an open folder from now on count for the project,
+// which may hold that many bytes.
+func limit(dir *os.File, project uint32, bytes int64) error {
+	var attr fsxattr
+	if err := ioctl(dir, getAttributes, unsafe.Pointer(&attr)); err != nil {
+		return fmt.Errorf("attributes of %s: %w", dir.Name(), err)
+	}
+	if attr.project != project || attr.flags&inheritID == 0 {
+		attr.project, attr.flags = project, attr.flags|inheritID
+		if err := ioctl(dir, setAttributes, unsafe.Pointer(&attr)); err != nil {
+			return fmt.Errorf("set project of %s: %w", dir.Name(), err)
+		}
+	}
+	blocks := uint64(bytes+1023) / 1024
+	q := dqblk{hard: blocks, soft: blocks, valid: limitsValid}
+	if err := quotactl(dir, setQuota, project, &q); err != nil {
+		return fmt.Errorf("set quota of project %d: %w", project, err)
+	}
+	return nil
+}
+
+func ioctl(f *os.File, request uintptr, arg unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), request, uintptr(arg)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// quotactl is quotactl_fd(2), which Linux has since 5.14.
+func quotactl(f *os.File, command uintptr, project uint32, q *dqblk) error {
+	_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, f.Fd(), command, uintptr(project), uintptr(unsafe.Pointer(q)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
