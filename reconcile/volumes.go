@@ -35,6 +35,7 @@ func (j job) ensureVolumes(ctx context.Context, about surroundings, volumes []v1
 	defer j.mounting.Unlock()
 	for _, v := range volumes {
 		request := volumeRequest(j.pod, about.uid, v)
+		request.Claim = about.claim(v)
 		files, shown, err := about.content(v)
 		if err != nil && runs {
 			continue
@@ -70,7 +71,10 @@ func (j job) mounts(uid types.UID, c *v1.Container, env environ) ([]runtime.Moun
 		if !ok {
 			continue
 		}
-		mount := runtime.Mount{ContainerPath: m.MountPath, ReadOnly: m.ReadOnly || onlyRead(v)}
+		mount := runtime.Mount{ContainerPath: m.MountPath, ReadOnly: m.ReadOnly || onlyRead(v), Propagation: propagation(m)}
+		if m.RecursiveReadOnly != nil {
+			mount.Recursive = *m.RecursiveReadOnly
+		}
 		path, err := subPath(m, env.lookup)
 		if err == nil {
 			mount.HostPath, err = j.mountFrom(volumeRequest(j.pod, uid, v), c.Name, i, path)
@@ -124,9 +128,13 @@ func onlyRead(v v1.Volume) bool {
 		v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly || v.NFS != nil && v.NFS.ReadOnly
 }
 
-// volumeRequest returns what is asked of the host for a volume of the pod.
+// volumeRequest returns what is asked of the host for a volume of the pod, less
+// what comes from objects.
 func volumeRequest(p *pod.Pod, uid types.UID, v v1.Volume) volume.Request {
-	r := volume.Request{UID: uid, Namespace: p.Object.Namespace, Volume: v}
+	r := volume.Request{UID: uid, Namespace: p.Object.Namespace, Volume: v, Shared: propagates(p.Object, v.Name)}
+	if v.EmptyDir != nil {
+		r.MemoryLimit, r.PageSize = podMemoryLimit(p.Object), podPageSize(p.Object)
+	}
 	if security := p.Object.Spec.SecurityContext; security != nil {
 		r.FSGroup = security.FSGroup
 		if security.FSGroupChangePolicy != nil {
@@ -134,6 +142,36 @@ func volumeRequest(p *pod.Pod, uid types.UID, v v1.Volume) volume.Request {
 		}
 	}
 	return r
+}
+
+// claim returns the claim that a volume names, nil where there is none.
+func (s surroundings) claim(v v1.Volume) *pod.Object {
+	if v.PersistentVolumeClaim == nil {
+		return nil
+	}
+	return s.objects[pod.ObjectKey{Kind: pod.PersistentVolumeClaim, Namespace: s.pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}]
+}
+
+// propagates reports whether mounts made later in a volume are to reach a
+// container, or to come from one.
+func propagates(p *v1.Pod, name string) bool {
+	return slices.ContainsFunc(everyContainer(p), func(c v1.Container) bool {
+		return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool {
+			return m.Name == name && propagation(m) != ""
+		})
+	})
+}
+
+// propagation returns what the engine is asked for; "" is none.
+func propagation(m v1.VolumeMount) v1.MountPropagationMode {
+	if m.MountPropagation == nil || *m.MountPropagation == v1.MountPropagationNone {
+		return ""
+	}
+	return *m.MountPropagation
+}
+
+func everyContainer(p *v1.Pod) []v1.Container {
+	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
 
 // mounted returns the volumes of the pod that a container mounts.

@@ -69,6 +69,9 @@ func (h *Host) claimPath(key pod.ObjectKey) string {
 // a pod that names it goes on with it.
 func (h *Host) ensureClaim(r Request) error {
 	key := claimKey(r)
+	if err := errors.Join(checkName(key.Namespace), checkName(key.Name)); err != nil {
+		return err
+	}
 	h.claims.Lock()
 	defer h.claims.Unlock()
 	if h.uses == nil {

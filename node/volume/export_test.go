@@ -24,3 +24,13 @@ func EnsureFilesUpTo(dir string, r Request, n int, now time.Time) (bool, error) 
 	}
 	return true, nil
 }
+
+// RemoveTree removes a name in a directory as Remove does, mounts or not.
+func RemoveTree(dir, name string) error {
+	d, err := openDir(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return removeTree(d, name)
+}

@@ -99,22 +99,29 @@ func (h *Host) Ensure(ctx context.Context, r Request) error {
 }
 
 func (h *Host) ensure(ctx context.Context, r Request) error {
-	v := r.Volume
-	switch {
-	case v.HostPath != nil:
-		return ensureHostPath(v, h.Path(r))
-	case v.PersistentVolumeClaim != nil:
-		for _, name := range []string{r.Namespace, v.PersistentVolumeClaim.ClaimName, v.Name} {
-			if err := checkName(name); err != nil {
-				return err
-			}
-		}
-		return h.ensureClaim(r)
-	case folder(v) == "":
-		return errors.New("this kind of volume is not supported")
+	if r.Volume.HostPath != nil {
+		return ensureHostPath(r.Volume, h.Path(r))
 	}
+	if err := h.make(ctx, r); err != nil {
+		return err
+	}
+	if r.Shared {
+		return share(h.Path(r))
+	}
+	return nil
+}
+
+// make makes a volume that has a folder of its own.
+func (h *Host) make(ctx context.Context, r Request) error {
+	v := r.Volume
 	if err := checkName(v.Name); err != nil {
 		return err
+	}
+	if v.PersistentVolumeClaim != nil {
+		return h.ensureClaim(r)
+	}
+	if folder(v) == "" {
+		return errors.New("this kind of volume is not supported")
 	}
 	if err := os.MkdirAll(h.podDir(r.UID), 0o700); err != nil {
 		return err

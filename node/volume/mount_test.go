@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeeper/podkeeper/node/volume"
 )
 
 // podFolder returns a pod dir for tests that mount, reached through a symbolic
@@ -230,4 +232,18 @@ func TestRemoveKeepsEverythingWhileAMountStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, filepath.Join(podDir, "volumes"))
+}
+
+// Whatever was mounted since the mounts were looked for, a bind of the same
+// filesystem too, is not entered.
+func TestRemovalStopsAtAMountPoint(t *testing.T) {
+	podDir, data := podFolder(t), t.TempDir()
+	write(t, filepath.Join(data, "precious"), "")
+	dir := ensure(t, podDir, emptyDir("d"))
+	mount(t, data, filepath.Join(dir, "deep/data"), "", unix.MS_BIND)
+	err := volume.RemoveTree(podDir, "volumes")
+	if err == nil || !strings.Contains(err.Error(), "data is a mount point") {
+		t.Errorf("%v, want an error that names the mount point", err)
+	}
+	mode(t, filepath.Join(data, "precious"))
 }

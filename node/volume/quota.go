@@ -99,3 +99,18 @@ func quotactl(f *os.File, command uintptr, project uint32, q *dqblk) error {
 	}
 	return nil
 }
+
+// Quotas returns why the sizes of claims do not hold, nil where they do: the
+// filesystem of the root dir has project quotas.
+func (h *Host) Quotas() error {
+	dir, err := os.Open(h.RootDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	_, ok, err := quotaOf(dir, firstProject)
+	if err == nil && !ok {
+		err = fmt.Errorf("the filesystem of %s has no project quotas", h.RootDir)
+	}
+	return err
+}

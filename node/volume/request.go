@@ -32,6 +32,10 @@ type Request struct {
 	// PageSize is that of the huge pages that the pod's containers ask for in bytes,
 	// 0 for none or several. It is for a medium that does not name one.
 	PageSize int64
+	// Shared: mounts that are made later in the volume are to reach containers, or
+	// to come from one. Where the host does not share mounts there, the volume is
+	// made to. A path of the host is as the host has it.
+	Shared bool
 }
 
 // File is one file of a volume's content. Printing it does not tell what is in it.

@@ -48,9 +48,6 @@ func (h *Host) subPath(r Request, container string, n int, subPath string) (stri
 	}
 	rel = path.Join(rel, strconv.Itoa(n))
 	target := path.Join(h.podDir(r.UID), rel)
-	if same(source, target) {
-		return target, nil
-	}
 	// What is there is of an earlier attempt, whose process has a mount of its own.
 	if err := unmountBelow(target); err != nil {
 		return "", err
@@ -62,16 +59,6 @@ func (h *Host) subPath(r Request, container string, n int, subPath string) (stri
 		return "", fmt.Errorf("mount on %s: %w", target, err)
 	}
 	return target, nil
-}
-
-// same reports whether the source is what is mounted on target.
-func same(source *os.File, target string) bool {
-	a, err := source.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Lstat(target)
-	return err == nil && os.SameFile(a, b)
 }
 
 // makeTarget makes what the source can be mounted on.

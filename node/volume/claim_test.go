@@ -1,0 +1,218 @@
+package volume_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeeper/podkeeper/node/volume"
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+func TestClaimHasAFolderThatOutlivesThePod(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	podDir := podFolder(t)
+	host := hostOf(podDir)
+	dir := do(t, podDir, claimRequest(podDir, 0, ""))
+	if want := filepath.Join(host.RootDir, "volumes/default/c"); dir != want {
+		t.Errorf("it is %s, want %s", dir, want)
+	}
+	if got := owned(t, dir); got != "0 777" {
+		t.Errorf("%s, want a folder that all may write to", got)
+	}
+	write(t, filepath.Join(dir, "f"), "kept")
+	if err := removeVolumes(podDir); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(filepath.Dir(podDir), "other")
+	if text := read(filepath.Join(do(t, other, claimRequest(other, 0, "")), "f")); text != "kept" {
+		t.Errorf("the next pod reads %q", text)
+	}
+	if got := len(mounts(t, host.RootDir)); got != 0 {
+		t.Errorf("%d mounts", got)
+	}
+
+	// What is remembered of it is readable by people, and follows the claim.
+	var file map[string]any
+	if err := json.Unmarshal([]byte(read(filepath.Join(host.RootDir, "volumes/default/.c.json"))), &file); err != nil {
+		t.Fatal(err)
+	}
+	if file["size"] != "1Gi" || file["reclaim"] != "retain" {
+		t.Errorf("remembered: %v", file)
+	}
+	bigger := claimObject("c")
+	bigger.Claim.Size, bigger.Claim.Reclaim = resource.MustParse("2Gi"), pod.Delete
+	if err := host.UpdateClaim(bigger); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := host.Claims()
+	if err != nil || len(stored) != 1 {
+		t.Fatal(stored, err)
+	}
+	if got := stored[0]; got.Key != bigger.Key || got.Origin != bigger.Origin || got.Claim.Reclaim != pod.Delete || got.Claim.Size.String() != "2Gi" {
+		t.Errorf("stored: %+v", got)
+	}
+}
+
+// A pod that runs goes on with its data where the claim is gone; one whose data
+// are not there does not begin.
+func TestClaimThatIsGone(t *testing.T) {
+	podDir := podFolder(t)
+	r := claimRequest(podDir, 0, "")
+	r.Claim = nil
+	err := hostOf(podDir).Ensure(t.Context(), r)
+	if refusal, ok := errors.AsType[*volume.Error](err); !ok || refusal.Message != `persistentvolumeclaim "c" not found` {
+		t.Errorf("without a folder: %v", err)
+	}
+	gone(t, filepath.Join(hostOf(podDir).RootDir, "volumes"))
+	do(t, podDir, claimRequest(podDir, 0, ""))
+	do(t, podDir, r)
+}
+
+func TestRemoveClaim(t *testing.T) {
+	podDir, outside := podFolder(t), t.TempDir()
+	host := hostOf(podDir)
+	ensure := func() string {
+		t.Helper()
+		if err := host.Ensure(t.Context(), claimRequest(podDir, 0, "")); err != nil {
+			t.Fatal(err)
+		}
+		return host.Path(claimRequest(podDir, 0, ""))
+	}
+	dir := ensure()
+	write(t, filepath.Join(outside, "precious"), "")
+	mkdir(t, filepath.Join(dir, "sub"))
+	symlink(t, outside, filepath.Join(dir, "sub/link"))
+	mount(t, outside, filepath.Join(dir, "disk"), "", unix.MS_BIND)
+	stored, err := host.Claims()
+	if err != nil || len(stored) != 1 {
+		t.Fatal(stored, err)
+	}
+
+	ensure() // a pod comes after the list was made
+	if removed, err := host.RemoveClaim(stored[0]); removed || err != nil {
+		t.Errorf("one that a pod asked for since: %v, %v", removed, err)
+	}
+	mode(t, filepath.Join(dir, "sub"))
+
+	if stored, err = host.Claims(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // law 4
+		if removed, err := host.RemoveClaim(stored[0]); !removed || err != nil {
+			t.Fatal(removed, err)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+	mode(t, filepath.Join(outside, "precious"))
+	if stored, err = host.Claims(); err != nil || len(stored) != 0 {
+		t.Errorf("listed: %v, %v", stored, err)
+	}
+}
+
+// Law 3: what a crash leaves of a removal is removed by the next, or gives way to
+// the claim when that comes back.
+func TestRemoveClaimAfterACrash(t *testing.T) {
+	podDir := podFolder(t)
+	host := hostOf(podDir)
+	crash := func() volume.Stored {
+		dir := do(t, podDir, claimRequest(podDir, 0, ""))
+		write(t, filepath.Join(dir, "old"), "")
+		if err := os.Rename(dir, filepath.Join(filepath.Dir(dir), ".c.gone")); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := host.Claims()
+		if err != nil || len(stored) != 1 {
+			t.Fatal(stored, err)
+		}
+		return stored[0]
+	}
+	left := crash()
+	if removed, err := host.RemoveClaim(left); !removed || err != nil {
+		t.Fatal(removed, err)
+	}
+	gone(t, filepath.Join(host.RootDir, "volumes/default/.c.gone"))
+	gone(t, filepath.Join(host.RootDir, "volumes/default/.c.json"))
+	crash()
+	dir := do(t, podDir, claimRequest(podDir, 0, ""))
+	gone(t, filepath.Join(dir, "old"))
+	gone(t, filepath.Join(host.RootDir, "volumes/default/.c.gone"))
+}
+
+// Law 5: a lost file costs what it says, and no data.
+func TestClaimWithALostFile(t *testing.T) {
+	podDir := podFolder(t)
+	host := hostOf(podDir)
+	dir := do(t, podDir, claimRequest(podDir, 0, ""))
+	write(t, filepath.Join(dir, "f"), "kept")
+	file := filepath.Join(host.RootDir, "volumes/default/.c.json")
+	write(t, file, "{")
+	if stored, err := host.Claims(); err == nil || len(stored) != 0 {
+		t.Errorf("%v, %v, want an error about the file", stored, err)
+	}
+	do(t, podDir, claimRequest(podDir, 0, ""))
+	if stored, err := host.Claims(); err != nil || len(stored) != 1 || read(filepath.Join(dir, "f")) != "kept" {
+		t.Errorf("%v, %v", stored, err)
+	}
+}
+
+// The size of a claim holds where the filesystem has project quotas, and only
+// there. Whether the kernel has them is not the test's to choose.
+func TestSizeOfAClaim(t *testing.T) {
+	podDir := podFolder(t)
+	host := hostOf(podDir)
+	quotas := mountQuotas(t, host.RootDir)
+	if got := host.Quotas() == nil; got != quotas {
+		t.Fatalf("Quotas: %v, want them: %v", host.Quotas(), quotas)
+	}
+	r := claimRequest(podDir, 0, "")
+	r.Claim.Claim.Size = resource.MustParse("1Mi")
+	dir := do(t, podDir, r)
+	second := claimRequest(podDir, 0, "")
+	second.Volume, second.Claim = claimed("c2"), claimObject("c2")
+	do(t, podDir, second)
+	err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 2<<20), 0o600)
+	if full := errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.ENOSPC); full != quotas {
+		t.Errorf("2 MiB in a claim of 1 MiB: %v", err)
+	}
+	r.Claim.Claim.Size = resource.MustParse("4Mi")
+	do(t, podDir, r)
+	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 2<<20), 0o600); err != nil {
+		t.Errorf("2 MiB in a claim of 4 MiB: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(host.Path(second), "f"), make([]byte, 2<<20), 0o600); err != nil {
+		t.Errorf("2 MiB in the other claim: %v", err)
+	}
+}
+
+// mountQuotas mounts a filesystem with project quotas on a directory, and reports
+// whether this kernel can.
+func mountQuotas(t *testing.T, dir string) bool {
+	t.Helper()
+	image := filepath.Join(t.TempDir(), "image")
+	for _, args := range [][]string{
+		{"truncate", "-s", "32M", image},
+		{"mkfs.ext4", "-q", "-O", "quota,project", "-E", "quotatype=prjquota", image},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	if err := exec.Command("mount", "-o", "loop,prjquota", image, dir).Run(); err != nil {
+		return false
+	}
+	t.Cleanup(func() {
+		if err := exec.Command("umount", "-l", dir).Run(); err != nil {
+			t.Error(err)
+		}
+	})
+	return true
+}
