@@ -171,9 +171,10 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if p.sources, err = buildSources(cfg, cache, watcher, log); err != nil {
 		return nil, err
 	}
+	checker := probe.NewChecker(commands{engine})
 	p.loop = reconcile.New(loop, reconcile.Deps{
 		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
-		Check: probe.NewChecker(commands{engine}).Check, Progress: cfg.Progress,
+		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
 	})
 	return p, nil
 }

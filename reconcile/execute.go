@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
@@ -66,7 +67,10 @@ func (s *state) startQueued() {
 		if makes(e.wave) {
 			s.making++
 		}
-		job := job{deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, objects: s.objects, images: make(map[string]runtime.ImageInfo), wave: e.wave, mounting: new(sync.Mutex)}
+		job := job{
+			deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, admitted: e.admittedPods(),
+			objects: s.objects, images: make(map[string]runtime.ImageInfo), wave: e.wave, mounting: new(sync.Mutex),
+		}
 		for _, seen := range e.seen {
 			job.observed = append(job.observed, seen.c)
 		}
@@ -87,10 +91,12 @@ func (s *state) startQueued() {
 
 // job is one wave with all that it needs.
 type job struct {
-	deps     Deps
-	node     Node
-	pod      *pod.Pod
-	state    State
+	deps  Deps
+	node  Node
+	pod   *pod.Pod
+	state State
+	// admitted has what each generation under the key was made from.
+	admitted map[types.UID]*pod.Pod
 	objects  objects
 	images   map[string]runtime.ImageInfo // of the containers that are made
 	observed []runtime.Container
@@ -98,6 +104,20 @@ type job struct {
 	// mounting is held while files of the pod are written: one volume at a time.
 	mounting *sync.Mutex
 	wrote    map[VolumeKey][]volume.File // by the step
+}
+
+// admittedPods returns what each generation was made from, as far as it is known.
+func (e *entry) admittedPods() map[types.UID]*pod.Pod {
+	pods := make(map[types.UID]*pod.Pod)
+	in := Input{Records: e.records}
+	for _, seen := range e.seen {
+		uid, want := seen.c.UID, e.plan.Pod
+		if uid != e.plan.UID {
+			want = nil
+		}
+		pods[uid] = in.admitted(uid, want)
+	}
+	return pods
 }
 
 // run takes the steps of the wave beside each other and waits for all.
@@ -145,7 +165,7 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case StartContainer:
 		return runtime.Container{}, rt.Start(ctx, s.ID)
 	case StopContainer:
-		return runtime.Container{}, rt.Stop(ctx, s.ID, s.Grace)
+		return runtime.Container{}, j.stop(ctx, s)
 	case RemoveContainer:
 		return runtime.Container{}, rt.Remove(ctx, s.ID)
 	case UpdateResources:

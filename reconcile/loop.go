@@ -78,6 +78,8 @@ type Deps struct {
 	Log      *slog.Logger
 	// Check makes the checks of probes; nil is nobody, and no container is probed.
 	Check func(context.Context, probe.Check) probe.Result
+	// Get makes the request of an HTTP hook and returns the status; nil is nobody.
+	Get func(context.Context, probe.Check) (int, error)
 	// Progress is told how pulls go; nil is nobody.
 	Progress func(runtime.PullProgress)
 }

@@ -142,6 +142,10 @@ func (s *state) forget(id string) {
 	delete(e.linked, id)
 	delete(e.updated, id)
 	delete(e.probes, id)
+	if run := e.hooks[id]; run != nil {
+		run.cancel()
+		delete(e.hooks, id)
+	}
 	maps.DeleteFunc(e.complaints, func(of string, _ Complaint) bool { return strings.HasPrefix(of, id) })
 	maps.DeleteFunc(e.failures, func(step string, _ Failure) bool { return strings.HasSuffix(step, "/"+id) })
 	s.mark(key)

@@ -54,6 +54,8 @@ type Input struct {
 	// Probes has, by container id, what the probes of a running container have
 	// found; one without an entry has not been probed yet.
 	Probes map[string]ProbeState
+	// Hooks has, by container id, what postStart hooks that ended have come to.
+	Hooks map[string]HookState
 	// Objects has at least those that exist of the ones that the pod refers to.
 	Objects map[pod.ObjectKey]*pod.Object
 	// Written has the content that this process gave to volumes.
@@ -81,6 +83,15 @@ type Node struct {
 	ResolvConf string
 	ClusterDNS ClusterDNS
 }
+
+// HookState is what a postStart hook has come to.
+type HookState string
+
+// The ends of a hook.
+const (
+	HookDone   HookState = "done"
+	HookFailed HookState = "failed"
+)
 
 // ProbeState is what the probes of a container have come to.
 type ProbeState struct {

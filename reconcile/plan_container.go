@@ -19,7 +19,7 @@ func (g *generationPlan) containers(sandbox runtime.SandboxRef) {
 			continue
 		}
 		g.container(m, sandbox)
-		open = open && (initialized || g.passed(at, sandbox))
+		open = open && g.passed(at, sandbox, initialized)
 	}
 	if open && len(g.pod.Object.Spec.InitContainers) > 0 {
 		g.state.Initialized = sandbox
@@ -82,7 +82,9 @@ func (g *generationPlan) running(m member, c runtime.Container, sandbox runtime.
 	case g.resizeRestarts(m.Container, c):
 		g.create(m, sandbox, ResourcesChanged, 0)
 	default:
-		g.resize(m.Container, c)
+		if g.hooked(m, c) {
+			g.resize(m.Container, c)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 
 // ending returns the steps that end running containers of pods that are over:
 // all beside each other, then the sidecars, the last one first. They share the
-// grace period, and once it is over those that are left end together. podOf
-// returns what a generation was admitted as, nil where that is lost.
-func (in Input) ending(list []runtime.Container, podOf func(types.UID) *pod.Pod, reason Reason) []Step {
+// grace period, and once it is over those that are left end together. want is the
+// version of a generation that is still wanted.
+func (in Input) ending(list []runtime.Container, want *pod.Pod, reason Reason) []Step {
 	var elapsed time.Duration
 	if !in.Ending.IsZero() {
 		elapsed = in.Now.Sub(in.Ending)
@@ -22,7 +23,8 @@ func (in Input) ending(list []runtime.Container, podOf func(types.UID) *pod.Pod,
 	turns := make(map[int][]Step)
 	for _, c := range list {
 		grace, turn := c.Grace, 0
-		if p := podOf(c.UID); p != nil {
+		p := in.admitted(c.UID, want)
+		if p != nil {
 			grace, turn = gracePeriod(p), stopTurn(p, c.Name)
 		}
 		if elapsed >= grace {
@@ -30,7 +32,7 @@ func (in Input) ending(list []runtime.Container, podOf func(types.UID) *pod.Pod,
 		}
 		turns[turn] = append(turns[turn], Step{
 			Verb: StopContainer, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID,
-			Grace: max(grace-elapsed, minGrace), Reason: reason,
+			Grace: max(grace-elapsed, minGrace), Hook: preStop(p, c.Name) != nil, Reason: reason,
 		})
 	}
 	var steps []Step
@@ -41,6 +43,12 @@ func (in Input) ending(list []runtime.Container, podOf func(types.UID) *pod.Pod,
 		}
 	}
 	return steps
+}
+
+// admitted returns what a generation was made from, as far as that is known; else
+// what is wanted now.
+func (in Input) admitted(uid types.UID, want *pod.Pod) *pod.Pod {
+	return cmp.Or(in.Records[uid].Pod, want)
 }
 
 // stopTurn orders the ends of a pod's containers.
@@ -57,7 +65,7 @@ func stopTurn(p *pod.Pod, name string) int {
 // sandboxes, which carry their network until then.
 func (in Input) removal(list []runtime.Container, reason Reason) []Step {
 	running := slices.DeleteFunc(slices.Clone(list), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
-	steps := in.ending(running, func(uid types.UID) *pod.Pod { return in.Records[uid].Pod }, reason)
+	steps := in.ending(running, nil, reason)
 	wave := 0
 	next := func() {
 		if len(steps) > 0 {

@@ -3,9 +3,6 @@ package reconcile
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -28,8 +25,8 @@ func (g *generationPlan) finished() bool {
 
 // done reports whether a container ended and is not to be started again.
 func (g *generationPlan) done(m member) bool {
-	last := g.last(m.Name)
-	if last == nil || len(g.hashChange(m.Name, g.state.container(m.Name).Hash)) > 0 {
+	last, was := g.last(m.Name), g.state.container(m.Name)
+	if last == nil || was.Stopped.Again && was.Stopped.ID == last.ID || len(g.hashChange(m.Name, was.Hash)) > 0 {
 		return false
 	}
 	return !restarts(g.pod.Object, m, last.ExitCode)
@@ -51,7 +48,7 @@ func (g *generationPlan) last(name string) *Termination {
 // and takes its sandbox away.
 func (g *generationPlan) finish() {
 	left := slices.DeleteFunc(slices.Clone(g.observed), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
-	for _, s := range g.in.ending(left, func(types.UID) *pod.Pod { return g.pod }, Finished) {
+	for _, s := range g.in.ending(left, g.pod, Finished) {
 		g.add(s)
 		g.wave, g.plan.Ending = s.Wave+1, true
 	}

@@ -32,6 +32,7 @@ func (g *generationPlan) run() {
 	g.plan.Waiting = make(map[string]Waiting)
 	g.state = g.record.State.fold(g.observed)
 	g.foldProbes()
+	g.foldHooks()
 	g.state.Key = g.in.Key
 	if g.plan.Kept == "" {
 		origin := g.pod.Origin

@@ -69,15 +69,23 @@ func (g *generationPlan) madeIn(m member, sandbox runtime.SandboxRef) bool {
 }
 
 // passed reports whether what comes after that member may start.
-func (g *generationPlan) passed(at int, sandbox runtime.SandboxRef) bool {
+func (g *generationPlan) passed(at int, sandbox runtime.SandboxRef, initialized bool) bool {
 	switch m := g.members[at]; m.kind {
 	case initial:
 		return g.succeeded(at, sandbox)
 	case sidecar:
-		return g.started(m, sandbox)
+		return initialized || g.started(m, sandbox)
 	default:
-		return true
+		return postStart(m.Container) == nil || !g.starting(m)
 	}
+}
+
+// starting reports whether a container is on its way: the plan starts it, or its
+// postStart hook is not over. One that waits for its time delays nobody.
+func (g *generationPlan) starting(m member) bool {
+	c, found := g.newest(m.Name)
+	return found && c.State == runtime.Running && g.state.container(m.Name).PostStarted != c.ID ||
+		slices.ContainsFunc(g.plan.Steps, func(s Step) bool { return s.Verb == StartContainer && s.Container == m.Name })
 }
 
 // succeeded reports whether an init container has done its work in that sandbox.

@@ -162,7 +162,7 @@ var variants = []string{
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {x: y}}\nspec:\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:2}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: Never\n  containers: [{name: a, image: busybox:1}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: OnFailure\n  hostname: h\n  containers: [{name: b, image: busybox:1}]\n",
-	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  initContainers: [{name: i, image: busybox:1}, {name: s, image: busybox:1, restartPolicy: Always}, {name: j, image: busybox:2}]\n  containers: [{name: a, image: busybox:1}, {name: b, image: busybox:2, restartPolicy: Never}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  initContainers: [{name: i, image: busybox:1}, {name: s, image: busybox:1, restartPolicy: Always}, {name: j, image: busybox:2}]\n  containers: [{name: a, image: busybox:1, lifecycle: {postStart: {exec: {command: [x]}}}}, {name: b, image: busybox:2, restartPolicy: Never, lifecycle: {preStop: {sleep: {seconds: 1}}}}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  restartPolicy: Never\n  initContainers: [{name: s, image: busybox:1, restartPolicy: Always}, {name: i, image: busybox:1}, {name: t, image: busybox:1, restartPolicy: Always}]\n  containers: [{name: a, image: busybox:1}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u1}\nspec:\n  hostname: h\n  containers: [{name: a, image: 'busybox:latest', ports: [{containerPort: 80, hostPort: 80}]}]\n",
 }
@@ -185,7 +185,7 @@ func drawInput(t *rapid.T) reconcile.Input {
 		Key: key, Desired: drawPod(t, "desired"), MayRemove: rapid.Bool().Draw(t, "may remove"), Why: "silent",
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[string]reconcile.Pull),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
+		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
 	}
 	if rapid.IntRange(0, 3).Draw(t, "is ending") == 0 {
 		in.Ending = start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second)
@@ -249,6 +249,9 @@ func drawInput(t *rapid.T) reconcile.Input {
 			c.Finished = start.Add(-time.Duration(rapid.IntRange(0, 700).Draw(t, "ago")) * time.Second)
 			c.Started = c.Finished.Add(-time.Second)
 			in.Ended[c.ID] = c.Finished
+		}
+		if h := rapid.SampledFrom([]reconcile.HookState{"", reconcile.HookDone, reconcile.HookFailed}).Draw(t, "hook"); h != "" {
+			in.Hooks[c.ID] = h
 		}
 		if rapid.Bool().Draw(t, "probed") {
 			in.Probes[c.ID] = reconcile.ProbeState{

@@ -22,6 +22,12 @@ func restarts(p *v1.Pod, m member, code int) bool {
 	}
 }
 
+// restartable reports whether failures of a container make it start again.
+func (g *generationPlan) restartable(name string) bool {
+	at := slices.IndexFunc(g.members, func(m member) bool { return m.Name == name })
+	return at >= 0 && restartPolicy(g.pod.Object, g.members[at]) != v1.ContainerRestartPolicyNever
+}
+
 func restartPolicy(p *v1.Pod, m member) v1.ContainerRestartPolicy {
 	if m.RestartPolicy != nil {
 		return *m.RestartPolicy

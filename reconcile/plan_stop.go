@@ -55,6 +55,8 @@ func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
 		g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
 	case newest.ID != c.ID && (newest.State == runtime.Running || newest.Ended()):
 		g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
+	case g.in.Hooks[c.ID] == HookFailed:
+		g.stop(c, FailedPostStartHook, hookFailed)
 	case failed != "":
 		g.stopUnhealthy(spec, c, failed)
 	}
@@ -67,7 +69,7 @@ func (g *generationPlan) stopUnhealthy(spec *v1.Container, c runtime.Container, 
 	if p := probeOf(spec, failed); p != nil && p.TerminationGracePeriodSeconds != nil {
 		grace = max(time.Duration(*p.TerminationGracePeriodSeconds)*time.Second, minGrace)
 	}
-	g.add(Step{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Grace: grace, Reason: Unhealthy, Message: fmt.Sprintf("failed %s probe", failed)})
+	g.stopWithin(grace, c, Unhealthy, fmt.Sprintf("failed %s probe", failed))
 }
 
 func probeOf(spec *v1.Container, name string) *v1.Probe {
@@ -82,7 +84,20 @@ func probeOf(spec *v1.Container, name string) *v1.Probe {
 }
 
 func (g *generationPlan) stop(c runtime.Container, reason Reason, message string) {
-	g.add(Step{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Grace: gracePeriod(g.pod), Reason: reason, Message: message})
+	g.stopWithin(gracePeriod(g.pod), c, reason, message)
+}
+
+// stopWithin ends a container with the hook that it was admitted with. One that is
+// stopped for what befell it is to run again, however it ends now.
+func (g *generationPlan) stopWithin(grace time.Duration, c runtime.Container, reason Reason, message string) {
+	switch reason {
+	case Unhealthy, FailedPostStartHook, SandboxChanged, ResourcesChanged:
+		was := g.state.container(c.Name)
+		was.Stopped = Stopped{ID: c.ID, Message: message, Again: reason == ResourcesChanged || g.restartable(c.Name)}
+		g.state.Containers[c.Name] = was
+	}
+	hook := preStop(g.in.admitted(g.uid, g.pod), c.Name) != nil
+	g.add(Step{Verb: StopContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Grace: grace, Hook: hook, Reason: reason, Message: message})
 }
 
 // definitionChange returns what differs between the definition that a container

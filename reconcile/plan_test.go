@@ -83,6 +83,8 @@ type observedFile struct {
 		Memory   int64
 		// Probed is what its probes say: started, ready, liveness or startup (failed).
 		Probed string
+		// Hook is how its postStart hook ended: done or failed.
+		Hook reconcile.HookState
 	}
 	// State is what state.json says; by default that nothing happened.
 	State *reconcile.State
@@ -128,7 +130,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Probes: make(map[string]reconcile.ProbeState), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	if obs.Refused != "" {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: obs.Refused}
@@ -181,6 +183,9 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 			o.Started = o.Finished.Add(-duration(t, c.Ran))
 			in.Ended[o.ID] = o.Finished
 		}
+		if c.Hook != "" {
+			in.Hooks[o.ID] = c.Hook
+		}
 		switch c.Probed {
 		case "":
 		case "started", "ready":
@@ -204,7 +209,9 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	}
 	if obs.State == nil && len(in.Observed) > 0 {
 		// What is observed has been seen before: its state is written down.
-		if plan := reconcile.PlanPod(in); plan.State.Key == in.Key {
+		before := in
+		before.Desired = admitted
+		if plan := reconcile.PlanPod(before); plan.State.Key == in.Key {
 			rec.State = plan.State
 			in.Records[uid] = rec
 		}

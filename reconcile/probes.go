@@ -54,7 +54,7 @@ func ProbeTargets(in ProbeInput) []probe.Target {
 		}
 		known := in.Known[c.ID]
 		t := probe.Target{
-			ContainerID: c.ID, Address: in.address(sandbox), Ports: spec.Ports, Began: in.Began[c.ID],
+			ContainerID: c.ID, Address: podAddress(sandbox, in.HostIP), Ports: spec.Ports, Began: in.Began[c.ID],
 			Readiness: expandProbe(spec.ReadinessProbe, spec.Env), Startup: expandProbe(spec.StartupProbe, spec.Env),
 			Known: probe.Known{Started: known.Started, Ready: known.Ready},
 		}
@@ -82,11 +82,11 @@ func (in ProbeInput) stops(id string) bool {
 	return slices.ContainsFunc(in.Wave, func(s Step) bool { return s.Verb == StopContainer && s.ID == id })
 }
 
-// address returns where the pod's ports are.
-func (in ProbeInput) address(sandbox runtime.Container) string {
+// podAddress returns where the pod's ports are; hostIP is the node's address.
+func podAddress(sandbox runtime.Container, hostIP string) string {
 	switch {
-	case sandbox.HostNetwork && in.HostIP != "":
-		return in.HostIP
+	case sandbox.HostNetwork && hostIP != "":
+		return hostIP
 	case sandbox.HostNetwork:
 		return "127.0.0.1"
 	case len(sandbox.IPs) > 0:

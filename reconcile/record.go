@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -68,10 +69,23 @@ type ContainerState struct {
 	// Hash is of the definition that Level was counted with; another one begins
 	// anew.
 	Hash pod.Hash `json:"hash,omitzero"`
+	// Stopped is the attempt that the agent stopped last, and why.
+	Stopped Stopped `json:"stopped,omitzero"`
+	// PostStarted is the id of the attempt whose postStart hook is over, or that was
+	// started without one.
+	PostStarted string `json:"postStarted,omitempty"`
 	// Probed is what the probes of a running attempt said last.
 	Probed Probed `json:"probed,omitzero"`
 	// Last is how attempt Ended ended.
 	Last *Termination `json:"last,omitempty"`
+}
+
+// Stopped says that the agent stopped an attempt while its pod went on.
+type Stopped struct {
+	ID      string `json:"id"`
+	Message string `json:"message,omitempty"`
+	// Again: another attempt is to follow, however this one ends.
+	Again bool `json:"again,omitempty"`
 }
 
 // Probed is what the probes of one container have come to.
@@ -81,9 +95,15 @@ type Probed struct {
 	Ready   bool   `json:"ready,omitempty"`
 }
 
+// runs reports whether the attempt with that id, whose process runs, counts as
+// running: when its postStart hook is over.
+func (s ContainerState) runs(m member, id string) bool {
+	return postStart(m.Container) == nil || s.PostStarted == id
+}
+
 // started reports whether the attempt with that id, which runs, has come up.
 func (s ContainerState) started(m member, id string) bool {
-	return m.StartupProbe == nil || s.Probed.ID == id && s.Probed.Started
+	return s.runs(m, id) && (m.StartupProbe == nil || s.Probed.ID == id && s.Probed.Started)
 }
 
 // ready reports whether the attempt with that id, which has started, is ready.
@@ -215,6 +235,9 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 	}
 	s.Ended = c.Attempt
 	s.Last = terminationOf(c)
+	if s.Stopped.ID == c.ID {
+		s.Last.Message = cmp.Or(s.Last.Message, s.Stopped.Message)
+	}
 	return s
 }
 

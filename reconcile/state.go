@@ -79,6 +79,7 @@ type entry struct {
 	updated  map[string]runtime.Resources
 	written  map[VolumeKey][]volume.File
 	probes   map[string]ProbeState
+	hooks    map[string]*hookRun
 	// complaints are by container id and kind of probe.
 	complaints map[string]Complaint
 	targets    []probe.Target // as handed over last
@@ -189,6 +190,7 @@ func (s *state) entry(key pod.Key) *entry {
 			updated:    make(map[string]runtime.Resources),
 			written:    make(map[VolumeKey][]volume.File),
 			probes:     make(map[string]ProbeState),
+			hooks:      make(map[string]*hookRun),
 			complaints: make(map[string]Complaint),
 			touched:    make(map[string]bool),
 		}
@@ -357,6 +359,7 @@ func (s *state) consider(e *entry) {
 	s.setAlarm(e, e.plan.Wake)
 	s.sayPhase(e)
 	s.fetchImages(e)
+	s.runHooks(e)
 	e.wave = e.plan.FirstWave()
 	if len(e.wave) > 0 && !e.queued {
 		e.queued = true
@@ -412,7 +415,7 @@ func (s *state) input(e *entry) Input {
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
-		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Ending: e.ending,
+		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Hooks: e.hookStates(), Ending: e.ending,
 		Objects: s.objects, Written: e.written,
 		Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}

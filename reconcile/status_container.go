@@ -54,13 +54,14 @@ func (s statusMaker) newest(name string) (newest runtime.Container, found bool) 
 }
 
 func (s statusMaker) containerState(m member, newest runtime.Container, found bool) v1.ContainerState {
-	last := s.state.container(m.Name).Last
+	remembered := s.state.container(m.Name)
+	last := remembered.Last
 	waiting, waits := s.plan.Waiting[m.Name]
 	switch {
-	case found && newest.State == runtime.Running:
+	case found && newest.State == runtime.Running && remembered.runs(m, newest.ID):
 		return v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(newest.Started)}}
 	case waits:
-	case found:
+	case found && newest.Ended():
 		return terminated(last)
 	case last != nil && (s.plan.Finished || m.kind == initial && s.initialized):
 		return terminated(last)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +15,16 @@ import (
 // Verb is what a step does.
 type Verb string
 
-// The verbs. All but CheckImage and PullImage are a pod's own, and run in its
-// order; those two are the node's, since pods share images.
+// The verbs. Most are taken in waves, in the pod's order. Beside them go CheckImage
+// and PullImage, which are the node's since pods share images, and PostStart, which
+// takes as long as somebody's hook does.
 const (
 	SavePod         Verb = "save-pod"
 	SaveState       Verb = "save-state"
 	CreateSandbox   Verb = "create-sandbox"
 	CreateContainer Verb = "create-container"
 	StartContainer  Verb = "start-container"
+	PostStart       Verb = "post-start"
 	StopContainer   Verb = "stop-container"
 	RemoveContainer Verb = "remove-container"
 	UpdateResources Verb = "update-resources"
@@ -47,6 +50,8 @@ type Step struct {
 	Volume  string // its name in the pod
 	Sandbox runtime.SandboxRef
 	Grace   time.Duration
+	// Hook: its preStop hook comes first, in its grace period.
+	Hook bool
 	// Reason is one of the reasons of this package; Message says more, for people.
 	Reason  Reason
 	Message string
@@ -101,6 +106,9 @@ func (s Step) String() string {
 	if s.Verb == StopContainer {
 		fmt.Fprintf(&b, " grace=%s", s.Grace)
 	}
+	if s.Hook {
+		b.WriteString(" hook=preStop")
+	}
 	if s.Reason != "" {
 		fmt.Fprintf(&b, " reason=%s", s.Reason)
 	}
@@ -122,6 +130,9 @@ type Plan struct {
 	Steps []Step
 	// Images are the node's steps that this pod needs. They run beside its own.
 	Images []Step
+	// Hooks are the postStart hooks that are to run now. They run beside the steps
+	// too, and are cut off when a plan does not name them any more.
+	Hooks []Step
 	// Waiting says why a container is not running, by name.
 	Waiting map[string]Waiting
 	// Blocked says why the whole pod is held back; zero where it is not.
@@ -154,7 +165,7 @@ func (w Waiting) String() string {
 
 // Settled reports whether there is nothing to do and nothing is waited for but
 // a timer or an outside event.
-func (p Plan) Settled() bool { return len(p.Steps) == 0 && len(p.Images) == 0 }
+func (p Plan) Settled() bool { return len(p.Steps) == 0 && len(p.Images) == 0 && len(p.Hooks) == 0 }
 
 // String returns the plan as text: a line a step, then what waits.
 func (p Plan) String() string {
@@ -162,7 +173,7 @@ func (p Plan) String() string {
 	for _, s := range p.Steps {
 		fmt.Fprintln(&b, s)
 	}
-	for _, s := range p.Images {
+	for _, s := range slices.Concat(p.Images, p.Hooks) {
 		fmt.Fprintln(&b, s)
 	}
 	if p.Blocked != (Waiting{}) {

@@ -266,7 +266,7 @@ func (l *laws) stopped(c *life) {
 		}
 		return
 	}
-	if l.served(c, others) {
+	if l.served(c, others) || l.hookFails(c) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
@@ -289,6 +289,16 @@ func (l *laws) served(c *life, others []*life) bool {
 	}
 	return sidecar(c.Identity.Name) && !slices.ContainsFunc(others, func(o *life) bool {
 		return !o.IsSandbox() && o.State == runtime.Running && !sidecar(o.Identity.Name)
+	})
+}
+
+// hookFails: a container is ended for its postStart hook.
+func (l *laws) hookFails(c *life) bool {
+	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
+		return slices.ContainsFunc(p.Object.Spec.Containers, func(o v1.Container) bool {
+			return o.Name == c.Identity.Name && o.Lifecycle != nil && o.Lifecycle.PostStart != nil &&
+				fake.ParseExec(o.Lifecycle.PostStart.Exec.Command).Code != 0
+		})
 	})
 }
 

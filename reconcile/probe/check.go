@@ -16,8 +16,11 @@ import (
 // maxOutput is how much is read of what a command prints or a server answers.
 const maxOutput = 10 << 10
 
-// userAgent is what a kubelet of the API's version calls itself.
-const userAgent = "kube-probe/1.37"
+// What a kubelet of the API's version calls itself.
+const (
+	userAgent = "kube-probe/1.37"
+	hookAgent = "kube-lifecycle/1.37"
+)
 
 // Execer runs commands in containers.
 type Execer interface {

@@ -32,25 +32,11 @@ func transport(http2 bool) *http.Transport {
 }
 
 func (c *Checker) httpGet(ctx context.Context, check Check) Result {
-	get := check.Handler.HTTPGet
-	request, err := httpRequest(ctx, check)
-	if err != nil {
-		return failed(err.Error())
-	}
-	client := http.Client{Transport: c.http, Timeout: check.Timeout, CheckRedirect: sameHost}
-	if get.Protocol != nil && *get.Protocol == v1.HTTPProtocolHTTP2 {
-		client.Transport = c.http2
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return failed(err.Error())
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, maxOutput)); err != nil {
-		return failed(err.Error())
-	}
+	code, err := c.get(ctx, check, userAgent)
 	// The body is not shown: nobody knows what is in it.
-	switch code := response.StatusCode; {
+	switch {
+	case err != nil:
+		return failed(err.Error())
 	case code < http.StatusOK || code >= http.StatusBadRequest:
 		return failed(fmt.Sprintf("HTTP probe failed with statuscode: %d", code))
 	case code >= http.StatusMultipleChoices:
@@ -58,6 +44,39 @@ func (c *Checker) httpGet(ctx context.Context, check Check) Result {
 	default:
 		return Result{Outcome: Success}
 	}
+}
+
+// Get makes the request of a hook, and returns the status of the answer. A server
+// that is asked by TLS and has none is asked without it.
+func (c *Checker) Get(ctx context.Context, check Check) (int, error) {
+	code, err := c.get(ctx, check, hookAgent)
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		plain := *check.Handler.HTTPGet
+		plain.Scheme = v1.URISchemeHTTP
+		check.Handler.HTTPGet = &plain
+		code, err = c.get(ctx, check, hookAgent)
+	}
+	return code, err
+}
+
+// get reads the answer of one request, as much of it as is read.
+func (c *Checker) get(ctx context.Context, check Check, agent string) (int, error) {
+	get := check.Handler.HTTPGet
+	request, err := httpRequest(ctx, check, agent)
+	if err != nil {
+		return 0, err
+	}
+	client := http.Client{Transport: c.http, Timeout: check.Timeout, CheckRedirect: sameHost}
+	if get.Protocol != nil && *get.Protocol == v1.HTTPProtocolHTTP2 {
+		client.Transport = c.http2
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxOutput))
+	return response.StatusCode, err
 }
 
 // sameHost follows redirects that stay on the host; the answer that leads away
@@ -72,7 +91,7 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func httpRequest(ctx context.Context, check Check) (*http.Request, error) {
+func httpRequest(ctx context.Context, check Check, agent string) (*http.Request, error) {
 	get := check.Handler.HTTPGet
 	host, err := address(check, get.Host, get.Port)
 	if err != nil {
@@ -96,7 +115,7 @@ func httpRequest(ctx context.Context, check Check) (*http.Request, error) {
 		header.Add(h.Name, h.Value)
 	}
 	if _, given := header["User-Agent"]; !given {
-		header.Set("User-Agent", userAgent)
+		header.Set("User-Agent", agent)
 	}
 	switch accept, given := header["Accept"]; {
 	case !given:

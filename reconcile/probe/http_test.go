@@ -234,3 +234,26 @@ func settles(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+// The request of a hook tells who asks, takes every answer, and goes without TLS
+// to a server that has none.
+func TestHookRequest(t *testing.T) {
+	var agent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agent = r.UserAgent()
+		w.WriteHeader(500)
+	}))
+	defer server.Close()
+	for _, scheme := range []v1.URIScheme{v1.URISchemeHTTP, v1.URISchemeHTTPS} {
+		agent = ""
+		asked := get(server, "/hook", func(a *v1.HTTPGetAction) { a.Scheme = scheme })
+		code, err := probe.NewChecker(nil).Get(context.Background(), asked)
+		if code != 500 || err != nil || agent != "kube-lifecycle/1.37" {
+			t.Errorf("%s: status %d, %v, agent %q", scheme, code, err, agent)
+		}
+	}
+	server.Close()
+	if _, err := probe.NewChecker(nil).Get(context.Background(), get(server, "/hook")); err == nil {
+		t.Error("a server that is gone is no error")
+	}
+}
