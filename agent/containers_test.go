@@ -102,6 +102,34 @@ func (w *world) image(changes ...string) string {
 	return name
 }
 
+// imageThatRan makes one of what a script leaves of busybox.
+func (w *world) imageThatRan(script string) string {
+	w.t.Helper()
+	name := "registry.local/" + uuid.NewString()[:8] + ":1"
+	w.images = append(w.images, name)
+	ctx := context.Background()
+	base, err := w.engine.ContainerCreate(ctx, &container.Config{Image: "busybox:stable", Cmd: []string{"sh", "-c", script}}, nil, nil, nil, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer w.engine.ContainerRemove(ctx, base.ID, container.RemoveOptions{Force: true})
+	done, failed := w.engine.ContainerWait(ctx, base.ID, container.WaitConditionNextExit)
+	err = w.engine.ContainerStart(ctx, base.ID, container.StartOptions{})
+	if err == nil {
+		select {
+		case <-done:
+		case err = <-failed:
+		}
+	}
+	if err == nil {
+		_, err = w.engine.ContainerCommit(ctx, base.ID, container.CommitOptions{Reference: name})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
 func (w *world) imageAs(name string, changes ...string) {
 	w.t.Helper()
 	w.imageFrom(container.Config{Image: "busybox:stable"}, name, changes...)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"net"
 	goruntime "runtime"
 	"slices"
@@ -34,6 +33,7 @@ func machine(cfg Config) reconcile.Node {
 	node := reconcile.Node{
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
 		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.Docker.ResolvConf,
+		SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
 	}
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {
@@ -44,18 +44,6 @@ func machine(cfg Config) reconcile.Node {
 		node.Storage = int64(disk.Blocks) * disk.Bsize
 	}
 	return node
-}
-
-// kernelVersion returns the version of Linux, 0.0 where it does not tell.
-func kernelVersion() (major, minor int) {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return 0, 0
-	}
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
-		return 0, 0
-	}
-	return major, minor
 }
 
 // machineAddresses returns the machine's first global address of each family,

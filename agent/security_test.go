@@ -99,6 +99,29 @@ func TestSecurityContextOfPodAndContainer(t *testing.T) {
 	}
 }
 
+// The groups that an image has a user in are added to those of the pod, unless
+// the policy is Strict.
+func TestGroupsOfTheImage(t *testing.T) {
+	w := newWorld(t)
+	image := w.imageThatRan("echo alice:x:1000:1500::/:/bin/sh >>/etc/passwd; echo team:x:50000:alice >>/etc/group")
+	pods := map[string]struct{ policy, want string }{
+		"merge":  {"supplementalGroupsPolicy: Merge", "uid=1000(alice) gid=1500 groups=1500,4000,50000(team)"},
+		"none":   {"", "uid=1000(alice) gid=1500 groups=1500,4000,50000(team)"},
+		"strict": {"supplementalGroupsPolicy: Strict, runAsGroup: 3000", "uid=1000(alice) gid=3000 groups=3000,4000"},
+	}
+	for name, p := range pods {
+		w.write(name+".yaml", manifest("{name: "+name+"}", of("app", image, `command: ["id"]`))+
+			"  restartPolicy: Never\n  securityContext: {supplementalGroups: [4000], runAsUser: 1000, "+p.policy+"}\n")
+	}
+	w.start()
+	for name, p := range pods {
+		w.await(name+" ended", phase(name, v1.PodSucceeded))
+		if got := w.says(name, "app"); got != p.want {
+			t.Errorf("%s: %s, want %s", name, got, p.want)
+		}
+	}
+}
+
 // What a process may do is what /proc says of it.
 func TestPrivileges(t *testing.T) {
 	w := newWorld(t)

@@ -22,6 +22,7 @@ var (
 	EnvFile        = envFile
 	OOMScoreAdj    = oomScoreAdj
 	Security       = security
+	Lacking        = lacking
 	SandboxSpec    = sandboxSpec
 	ContainerSpec  = containerSpec
 	EncodeState    = encodeState

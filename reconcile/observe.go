@@ -31,6 +31,32 @@ func (s *state) connected() {
 	}
 	s.nextLook = time.Now().Add(s.cfg.Period)
 	s.look(true)
+	s.askFeatures(0)
+}
+
+// askFeatures asks the engine, which may be another than before, what it can do.
+func (s *state) askFeatures(delay time.Duration) {
+	ctx := s.ctx
+	s.spawn(func() {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return
+		}
+		f, err := s.deps.Runtime.Features(ctx)
+		s.report(ctx, func(s *state) {
+			switch {
+			case err == nil:
+				if s.features == nil || *s.features != f {
+					s.features = &f
+					s.markAll()
+				}
+			case s.online:
+				s.deps.Log.Warn("the engine does not say what it can do", "err", err)
+				s.askFeatures(time.Second)
+			}
+		})
+	})
 }
 
 // disconnected reports whether the stream had been up.

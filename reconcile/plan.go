@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/manifests"
@@ -36,6 +37,8 @@ type Input struct {
 	// Awaits is why the sandbox of a pod that is admitted cannot be made yet; zero
 	// where it can.
 	Awaits Waiting
+	// Features are what the engine can do; nil where it has not said so yet.
+	Features *runtime.Features
 	// Policy says what pods may have of the machine.
 	Policy Policy
 	// Images by name as written; a missing entry is an image not looked at yet.
@@ -82,6 +85,10 @@ type Node struct {
 	// ResolvConf is the file of the resolvers of pods; "" is the node's own.
 	ResolvConf string
 	ClusterDNS ClusterDNS
+	// SCTP: the kernel knows the protocol.
+	SCTP bool
+	// HugePages are those set aside, in bytes, by the resource of their size.
+	HugePages map[v1.ResourceName]int64
 }
 
 // HookState is what a postStart hook has come to.
@@ -192,7 +199,7 @@ func (in Input) planFormer(uid types.UID) Plan {
 	if want, _ := in.wanted(); sameAdmitted(was, want) {
 		refused = Waiting{} // it is no edit that is refused
 	}
-	in.frozen = in.Policy.refusal(was)
+	in.frozen = cmp.Or(in.Policy.refusal(was), in.unsupported(was))
 	in.Desired, in.MayRemove, in.Refused = was, true, Waiting{}
 	plan = PlanPod(in)
 	plan.Blocked = cmp.Or(plan.Blocked, refused)

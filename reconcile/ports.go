@@ -54,7 +54,7 @@ func (s *state) admit(e *entry, in *Input) {
 		e.refused = Waiting{}
 		return
 	}
-	forbidden := in.Policy.refusal(want)
+	forbidden := cmp.Or(in.Policy.refusal(want), in.unsupported(want))
 	switch {
 	case e.admitted != nil && e.admitted.Hash == want.Hash:
 	case running(in.Observed, want.Hash):

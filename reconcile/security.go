@@ -179,8 +179,7 @@ func userNamespace(p *v1.Pod) runtime.UserNamespace {
 	case spec.HostUsers != nil && !*spec.HostUsers:
 		return runtime.OwnUsers
 	case spec.HostUsers != nil, spec.HostNetwork, spec.HostPID, spec.HostIPC,
-		slices.ContainsFunc(spec.InitContainers, func(c v1.Container) bool { return isPrivileged(&c) }),
-		slices.ContainsFunc(spec.Containers, func(c v1.Container) bool { return isPrivileged(&c) }):
+		slices.ContainsFunc(members(p), func(m member) bool { return isPrivileged(m.Container) }):
 		return runtime.HostUsers
 	default:
 		return runtime.EngineUsers

@@ -39,7 +39,8 @@ type state struct {
 	asking   map[pod.Key]*pod.Pod
 	awaiting map[pod.Key]bool
 
-	images map[string]*image
+	features *runtime.Features // nil until the engine has said
+	images   map[string]*image
 
 	// The engine, as seen from here.
 	online   bool // the event stream is up
@@ -417,7 +418,7 @@ func (s *state) input(e *entry) Input {
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Hooks: e.hookStates(), Ending: e.ending,
 		Objects: s.objects, Written: e.written,
-		Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {
 		in.Unheard = s.unheard[e.desired.Origin]

@@ -82,7 +82,7 @@ func (c *checker) walk(v reflect.Value, way []place) {
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, k := range keys {
-			next := place{here.path + "[" + k.String() + "]", here.pattern + "{" + k.String() + "}"}
+			next := place{here.path + "[" + k.String() + "]", here.pattern + "{" + key(k.String()) + "}"}
 			c.found(v.MapIndex(k), append(slices.Clip(way), next))
 		}
 	}

@@ -95,11 +95,22 @@ func leaves(t reflect.Type, pattern string, out *[]string) {
 func knownKeys(t reflect.Type, pattern string) []string {
 	switch {
 	case t == reflect.TypeFor[v1.ResourceList]() && strings.HasPrefix(pattern, "spec.") && strings.Contains(pattern, "ontainers[]."):
-		return []string{"cpu", "memory", "ephemeral-storage"}
+		return []string{"cpu", "memory", "ephemeral-storage", hugePages}
 	case pattern == "metadata.annotations":
 		return AgentAnnotations()
 	}
 	return nil
+}
+
+// hugePages stands for those of every size.
+const hugePages = v1.ResourceHugePagesPrefix + "*"
+
+// key returns the key of a map as patterns have it.
+func key(name string) string {
+	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
+		return hugePages
+	}
+	return name
 }
 
 // isLeaf reports whether a value has no fields of its own: a scalar, or a type

@@ -57,7 +57,10 @@ func containers(list string) []Rule {
 		{Path: ".securityContext.runAsUser", Verdict: Acted, Tests: tests("agent.TestSecurityContextOfPodAndContainer")},
 		{Path: ".securityContext.runAsGroup", Verdict: Acted, Tests: tests("agent.TestSecurityContextOfPodAndContainer", "reconcile.TestSecurity")},
 		{Path: ".securityContext.runAsNonRoot", Verdict: Acted, Tests: tests("agent.TestRunAsNonRoot")},
-		{Path: ".securityContext.procMount", Neutral: []string{"Default"}},
+		{Path: ".securityContext.windowsOptions", Verdict: Refused, Reason: "this is a Linux machine"},
+		{Path: ".securityContext.procMount", Verdict: Acted, Needs: "for Unmasked, an engine that maps users", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "reconcile.TestLacking")},
+		{Path: ".securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
+		{Path: ".securityContext.seLinuxOptions", Verdict: Acted, Needs: "SELinux", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
 		// Only debug containers have it.
 		{Path: ".targetContainerName", Class: None},
 	}
@@ -66,6 +69,7 @@ func containers(list string) []Rule {
 			Rule{Path: side, Verdict: Refused, Reason: "there are no device plugins; a device can be had by a hostPath below /dev", Each: true},
 			Rule{Path: side + "{cpu}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "runtime/docker.TestSmallestLimits")},
 			Rule{Path: side + "{memory}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "agent.TestOutOfMemory")},
+			Rule{Path: side + "{hugepages-*}", Verdict: Acted, Needs: "huge pages that are set aside (no container is kept to its share of them)", Tests: tests("reconcile.TestLacking", "agent.TestWhatTheMachineLacks")},
 			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: "the use of disk is not limited by this version"},
 		)
 	}

@@ -38,7 +38,10 @@ func (r *Runtime) features(ctx context.Context, e *engine) (runtime.Features, er
 	if err != nil {
 		return runtime.Features{}, classify(err)
 	}
-	f := runtime.Features{RecursiveReadOnly: e.knows(recursiveReadOnlyAPI), ImageMounts: e.knows(imageMountAPI)}
+	f := runtime.Features{
+		RecursiveReadOnly: e.knows(recursiveReadOnlyAPI) && kernelSetsMountAttributes(info.KernelVersion),
+		ImageMounts:       e.knows(imageMountAPI),
+	}
 	for _, option := range info.SecurityOptions {
 		name, _, _ := strings.Cut(strings.TrimPrefix(option, "name="), ",")
 		switch name {
@@ -53,6 +56,14 @@ func (r *Runtime) features(ctx context.Context, e *engine) (runtime.Features, er
 		}
 	}
 	return f, nil
+}
+
+// kernelSetsMountAttributes reports whether a kernel can change the flags of a
+// whole tree of mounts at once, as it can from 5.12 on.
+func kernelSetsMountAttributes(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > 5 || major == 5 && minor >= 12)
 }
 
 func (e *engine) knows(api string) bool {

@@ -1,0 +1,77 @@
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/podkeeper/podkeeper/server"
+)
+
+// A pod that asks for what the machine or its engine lacks is refused before
+// anything is made for it, and does not keep another from running. Where they
+// have it, it runs.
+func TestWhatTheMachineLacks(t *testing.T) {
+	w := newWorld(t)
+	info, err := w.engine.Info(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	engineHas := func(option string) bool {
+		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name="+option) })
+	}
+	port := freePort(t)
+	pods := map[string]struct {
+		has         bool
+		reason      string
+		app, fields string
+	}{
+		"users":    {engineHas("userns"), "PodFeatureUnsupported", "", "  hostUsers: false\n"},
+		"apparmor": {engineHas("apparmor"), "AppArmor", "securityContext: {appArmorProfile: {type: RuntimeDefault}}", ""},
+		"selinux":  {engineHas("selinux"), "PodFeatureUnsupported", "", "  securityContext: {seLinuxOptions: {level: s0}}\n"},
+		"sctp":     {sctp(), "PodFeatureUnsupported", "ports: [{containerPort: 9, hostPort: " + port + ", hostIP: 127.0.0.1, protocol: SCTP}]", ""},
+		"pages":    {false, "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 1Pi, memory: 64Mi}}", ""},
+		"strict":   {false, "SupplementalGroupsPolicyNotSupported", "", "  securityContext: {supplementalGroupsPolicy: Strict}\n"},
+		"groups":   {true, "", "", "  securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}\n"},
+		"plain":    {true, "", "", ""},
+	}
+	for name, p := range pods {
+		w.write(name+".yaml", manifest("{name: "+name+"}", sleeping("app", p.app))+p.fields)
+	}
+	w.start()
+	refused := 0
+	for name, p := range pods {
+		if p.has {
+			w.await(name+" runs", running(name))
+			continue
+		}
+		refused++
+		w.await(name+" is refused", blocked(name, p.reason), func(s server.State) bool { return find(s, name).Settled() })
+	}
+	w.poll("the others have what they need and no more", func() bool { return len(w.ids()) == 2*(len(pods)-refused) })
+	if made := w.containers(); len(made) != len(w.ids()) {
+		t.Errorf("the engine has %v, want only what runs", made)
+	}
+	folders, err := os.ReadDir(filepath.Join(w.cfg.RootDir, "pods"))
+	if err != nil || len(folders) != len(pods)-refused {
+		t.Errorf("%d pods have folders, want %d (%v)", len(folders), len(pods)-refused, err)
+	}
+}
+
+// sctp reports whether the kernel has it loaded, or can load it.
+func sctp() bool {
+	for _, path := range []string{"/proc/net/protocols", "/lib/modules/" + release() + "/modules.dep", "/lib/modules/" + release() + "/modules.builtin"} {
+		if data, _ := os.ReadFile(path); strings.Contains(strings.ToLower(string(data)), "sctp") {
+			return true
+		}
+	}
+	return false
+}
+
+func release() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return strings.TrimSpace(string(data))
+}

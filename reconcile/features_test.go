@@ -1,0 +1,97 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// What a pod asks for and the machine lacks has a reason; a machine that has it
+// lets the same pod run.
+func TestLacking(t *testing.T) {
+	everything := runtime.Features{RecursiveReadOnly: true, ImageMounts: true, OwnUsers: true, AppArmor: true, SELinux: true, Seccomp: true}
+	pages := map[v1.ResourceName]int64{"hugepages-2Mi": 64 << 20}
+	for name, test := range map[string]struct {
+		pod    string
+		lacks  reconcile.Reason
+		always bool // on each machine
+	}{
+		"nothing special":        {"containers: [{name: a, securityContext: {runAsUser: 5}, volumeMounts: [{name: v, readOnly: true, recursiveReadOnly: IfPossible}]}]", "", false},
+		"own users":              {"hostUsers: false", "PodFeatureUnsupported", false},
+		"the host's users":       {"hostUsers: true", "", false},
+		"an image volume":        {"volumes: [{name: v, image: {reference: data:1}}]", "PodFeatureUnsupported", false},
+		"recursively read-only":  {"containers: [{name: a, volumeMounts: [{name: v, readOnly: true, recursiveReadOnly: Enabled}]}]", "PodFeatureUnsupported", false},
+		"AppArmor of the pod":    {"securityContext: {appArmorProfile: {type: RuntimeDefault}}, containers: [{name: a}]", "AppArmor", false},
+		"AppArmor of a sidecar":  {"initContainers: [{name: a, restartPolicy: Always, securityContext: {appArmorProfile: {type: Localhost, localhostProfile: p}}}]", "AppArmor", false},
+		"no AppArmor":            {"containers: [{name: a, securityContext: {appArmorProfile: {type: Unconfined}}}]", "", false},
+		"SELinux":                {"containers: [{name: a, securityContext: {seLinuxOptions: {level: s0}}}]", "PodFeatureUnsupported", false},
+		"no SELinux":             {"containers: [{name: a, securityContext: {seLinuxOptions: {}}}]", "", false},
+		"seccomp":                {"containers: [{name: a, securityContext: {seccompProfile: {type: RuntimeDefault}}}]", "PodFeatureUnsupported", false},
+		"no seccomp":             {"containers: [{name: a, securityContext: {seccompProfile: {type: Unconfined}}}]", "", false},
+		"SCTP on the host":       {"containers: [{name: a, ports: [{containerPort: 9, hostPort: 9, protocol: SCTP}]}]", "PodFeatureUnsupported", false},
+		"SCTP in the pod":        {"containers: [{name: a, ports: [{containerPort: 9, protocol: SCTP}]}]", "", false},
+		"SCTP of the host":       {"hostNetwork: true, containers: [{name: a, ports: [{containerPort: 9, hostPort: 9, protocol: SCTP}]}]", "", false},
+		"huge pages":             {"containers: [{name: a, resources: {limits: {hugepages-2Mi: 32Mi}}}, {name: b, resources: {limits: {hugepages-2Mi: 32Mi}}}]", "OutOfhugepages-2Mi", false},
+		"too many huge pages":    {"containers: [{name: a, resources: {limits: {hugepages-2Mi: 32Mi}}}, {name: b, resources: {limits: {hugepages-2Mi: 34Mi}}}]", "OutOfhugepages-2Mi", true},
+		"another size":           {"containers: [{name: a, resources: {limits: {hugepages-1Gi: 1Gi}}}]", "OutOfhugepages-1Gi", true},
+		"huge pages in a row":    {"initContainers: [{name: i, resources: {limits: {hugepages-2Mi: 64Mi}}}], containers: [{name: a, resources: {limits: {hugepages-2Mi: 64Mi}}}]", "OutOfhugepages-2Mi", false},
+		"a sidecar's count":      {"initContainers: [{name: i, restartPolicy: Always, resources: {limits: {hugepages-2Mi: 2Mi}}}, {name: j, resources: {limits: {hugepages-2Mi: 64Mi}}}]", "OutOfhugepages-2Mi", true},
+		"the pod's own":          {"resources: {limits: {hugepages-2Mi: 66Mi}}", "OutOfhugepages-2Mi", true},
+		"strict groups":          {"securityContext: {supplementalGroupsPolicy: Strict, runAsUser: 5}, containers: [{name: a}]", "SupplementalGroupsPolicyNotSupported", true},
+		"strict groups, a group": {"securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}, containers: [{name: a}, {name: b, securityContext: {runAsGroup: 6}}]", "", false},
+		"merged groups":          {"securityContext: {supplementalGroupsPolicy: Merge}, containers: [{name: a}]", "", false},
+	} {
+		var p v1.Pod
+		if err := yaml.UnmarshalStrict([]byte("spec: {"+test.pod+"}"), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := reconcile.Lacking(&p, runtime.Features{}, reconcile.Node{}); got.Reason != test.lacks || (got.Message == "") != (test.lacks == "") {
+			t.Errorf("%s, bare machine: %s, want %q", name, got, test.lacks)
+		}
+		want := reconcile.Reason("")
+		if test.always {
+			want = test.lacks
+		}
+		if got := reconcile.Lacking(&p, everything, reconcile.Node{SCTP: true, HugePages: pages}); got.Reason != want {
+			t.Errorf("%s, full machine: %s, want %q", name, got, want)
+		}
+	}
+}
+
+// Nothing is made for a pod that needs what the engine lacks; another engine in
+// its place, and it runs. An edit that needs it leaves the pod as it runs.
+func TestEngineThatLacksAFeature(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const profile = "  securityContext: {seccompProfile: {type: RuntimeDefault}}\n"
+		plain := manifest("runs", "", "{name: c, image: present:1}")
+		r.want(manifest("a", "", "{name: c, image: present:1}")+profile, plain)
+		snap := r.after(time.Minute)
+		if got := phases(snap); got["a"] != v1.PodPending || got["runs"] != v1.PodRunning {
+			t.Fatalf("the pods are %v", got)
+		}
+		r.want(manifest("a", "", "{name: c, image: present:1}")+profile, plain+profile)
+		snap = r.after(time.Minute)
+		for _, p := range snap.Pods {
+			if p.Plan.Blocked.Reason != reconcile.PodFeatureUnsupported {
+				t.Errorf("%s waits for %q", p.Plan.Key, p.Plan.Blocked)
+			}
+		}
+		if got := len(r.engine.Containers()); got != 2 {
+			t.Errorf("the engine has %d containers, want those of the pod that runs", got)
+		}
+		r.engine.Down(true)
+		r.engine.Features.Seccomp = true
+		r.engine.Up()
+		if got := phases(r.after(time.Minute)); got["a"] != v1.PodRunning || got["runs"] != v1.PodRunning {
+			t.Errorf("with another engine the pods are %v", got)
+		}
+		if got := len(r.engine.Containers()); got != 4 {
+			t.Errorf("the engine has %d containers, want 4", got)
+		}
+	})
+}
