@@ -2,6 +2,8 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -279,6 +282,46 @@ func TestReadinessOverAnAgentRestart(t *testing.T) {
 	w.await("it is not ready any more", ready("two", "good", false))
 }
 
+// A sidecar's startup probe holds back what comes after it, and its liveness
+// probe restarts it alone.
+func TestProbesOfASidecar(t *testing.T) {
+	w := newWorld(t)
+	w.write("side.yaml", withInit(manifest("{name: side}", sleeping("app")),
+		of("helper", "busybox:stable", "restartPolicy: Always", `command: ["sh", "-c", "sleep 3; touch /up; trap 'exit 0' TERM; while :; do sleep 0.1; done"]`,
+			"startupProbe: {exec: {command: [test, -f, /up]}, periodSeconds: 1, failureThreshold: 30}",
+			"livenessProbe: {exec: {command: [test, -f, /up]}, periodSeconds: 1, failureThreshold: 2}")))
+	w.start()
+	w.await("the app waits for the helper", initRuns("side", "helper", 0), waits("side", "app", "PodInitializing"))
+	w.await("both run", runs("side", "app", 0), initReady("side", "helper"))
+	before := w.ids()
+	if code := w.exec(before["side-node/helper/0"], "rm", "/up"); code != 0 {
+		t.Fatalf("rm: exit code %d", code)
+	}
+	w.await("the helper was restarted", initRuns("side", "helper", 1), initReady("side", "helper"))
+	w.same(before, "side-node/POD/0", "side-node/app/0")
+}
+
+// exec runs a command in a container and returns its exit code.
+func (w *world) exec(id string, command ...string) int {
+	w.t.Helper()
+	ctx := context.Background()
+	created, err := w.engine.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: command, AttachStdout: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stream, err := w.engine.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer stream.Close()
+	_, _ = io.Copy(io.Discard, stream.Reader)
+	in, err := w.engine.ContainerExecInspect(ctx, created.ID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in.ExitCode
+}
+
 // Nothing that a probe's command printed is in the log, nor shown where the pod
 // has secrets (C104).
 func TestOutputOfProbesIsNotLogged(t *testing.T) {
@@ -290,7 +333,15 @@ func TestOutputOfProbesIsNotLogged(t *testing.T) {
 	if lines := w.said.lines("pass4711"); len(lines) > 0 {
 		t.Errorf("the log has it: %v", lines)
 	}
-	if lines := w.said.lines("probe does not succeed", "exit code 7"); len(lines) != 1 {
-		t.Errorf("the log says %v, want one line", lines)
+	w.poll("the log says so, once", func() bool { return len(w.said.lines("probe does not succeed", "exit code 7")) == 1 })
+	w.write("secret.yaml", secret("leak", `{pw: "S3CR3T-4711"}`)+"---\n"+manifest("{name: leak}", sleeping("app",
+		"env: [{name: PW, valueFrom: {secretKeyRef: {name: leak, key: pw}}}]",
+		`livenessProbe: {exec: {command: [sh, -c, "echo token=$PW; exit 9"]}, periodSeconds: 1, failureThreshold: 2}`)))
+	s := w.await("it was restarted", restarted("leak", "app", 1), complains("leak", "app", "Liveness probe failed: exit code 9"))
+	if data, err := json.Marshal(s); err != nil || strings.Contains(string(data), "S3CR3T") {
+		t.Errorf("the state shows the secret: %v", err)
+	}
+	if lines := w.said.lines("S3CR3T"); len(lines) > 0 {
+		t.Errorf("the log has it: %v", lines)
 	}
 }
