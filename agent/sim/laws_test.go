@@ -42,8 +42,7 @@ type laws struct {
 	mu         sync.Mutex
 	start      time.Time
 	truth      *truth
-	live       map[string]*life // everything in the engine, by id
-	upset      map[pod.Key]time.Time
+	live       map[string]*life       // everything in the engine, by id
 	makes      map[string][]time.Time // of each container, by definition and sandbox
 	violations []violation
 	// still, while set, forbids every change that is not a container's own doing.
@@ -62,7 +61,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, upset: map[pod.Key]time.Time{}, makes: map[string][]time.Time{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, makes: map[string][]time.Time{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -91,7 +90,6 @@ func (l *laws) observe(c fake.Change) {
 		is = &life{made: time.Now()}
 		l.live[v.ID] = is
 	}
-	before := is.View
 	is.View = v
 	agents := c.Client > 0 && c.Client != neighbour
 	if agents && !ours(v) {
@@ -111,14 +109,7 @@ func (l *laws) observe(c fake.Change) {
 		if agents && v.SandboxSpec != nil {
 			l.portsFree(is)
 		}
-	case "die":
-		if ours(v) && v.IsSandbox() {
-			l.upset[v.Key] = time.Now()
-		}
 	case "destroy":
-		if ours(v) && v.IsSandbox() && before.State == runtime.Running {
-			l.upset[v.Key] = time.Now()
-		}
 		delete(l.live, v.ID)
 	}
 }
@@ -270,7 +261,7 @@ func (l *laws) stopped(c *life) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
-	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || !l.upset[c.Key].Before(c.made.Add(-time.Minute)) {
+	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || l.orphaned(c) {
 		return
 	}
 	law := silence
@@ -302,13 +293,18 @@ func (l *laws) hookFails(c *life) bool {
 	})
 }
 
-// rivals: somebody started another of the same name, or this one again after a
-// later attempt had its turn, and only one can stay.
+// rivals: somebody started it again, and a later attempt has had its turn or runs.
 func (l *laws) rivals(c *life, others []*life) bool {
-	return slices.ContainsFunc(others, func(o *life) bool {
-		later := o.Identity.Attempt > c.Identity.Attempt && o.Ended()
-		return o != c && o.Identity.Name == c.Identity.Name && (o.State == runtime.Running || later)
+	return !c.byUs && slices.ContainsFunc(others, func(o *life) bool {
+		return o.Identity.Name == c.Identity.Name && o.Attempt > c.Attempt && (o.State == runtime.Running || o.Ended())
 	})
+}
+
+// orphaned: the sandbox that it was made for has ended, and if it was started again,
+// it is another network that it has now.
+func (l *laws) orphaned(c *life) bool {
+	sandbox := l.live[c.Sandbox.ID]
+	return sandbox == nil || sandbox.State != runtime.Running || sandbox.Ref() != c.Sandbox
 }
 
 // removedFolder is the root dir's observer.
