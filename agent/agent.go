@@ -123,6 +123,7 @@ type parts struct {
 	log     *slog.Logger
 	runtime runtime.Runtime
 	sources []sources.Source
+	volumes *volume.Host
 	loop    *reconcile.Loop
 	dir     *rootdir.Dir // nil where it is only read
 }
@@ -163,7 +164,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: log, runtime: engine}
+	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}}
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil
@@ -173,7 +174,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	}
 	checker := probe.NewChecker(commands{engine})
 	p.loop = reconcile.New(loop, reconcile.Deps{
-		Runtime: engine, Store: dir, Volumes: &volume.Host{RootDir: cfg.RootDir}, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
+		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
 	})
 	return p, nil

@@ -3,9 +3,11 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -14,7 +16,7 @@ import (
 func (p *parts) collector() gc.Collector {
 	return gc.Collector{
 		Policy: cmp.Or(p.cfg.DeadContainers, gc.DefaultPolicy()), Period: p.cfg.DeadCheck,
-		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Log: p.log,
+		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Claims: p.sweepClaims, Log: p.log,
 	}
 }
 
@@ -64,4 +66,30 @@ func (p *parts) sweepLinks(ctx context.Context) error {
 		p.loop.LinkAgain(ctx) // one made since the list was may have gone
 	}
 	return err
+}
+
+// sweepClaims removes the folders of claims that are gone and asked for that.
+func (p *parts) sweepClaims(ctx context.Context) error {
+	// Before the snapshot: a pod that is not in it asks for its claim later, which
+	// is noticed.
+	stored, err := p.volumes.Claims()
+	if len(stored) == 0 {
+		return err
+	}
+	errs := []error{err}
+	snap, err := p.loop.Snapshot(ctx, 0)
+	if err != nil || !snap.Ready {
+		return err
+	}
+	remove, update := gc.SelectClaims(stored, snap.Objects, pod.Set{Sources: snap.Sources})
+	for _, o := range update {
+		errs = append(errs, p.volumes.UpdateClaim(o))
+	}
+	for _, s := range remove {
+		removed, err := p.volumes.RemoveClaim(s)
+		if errs = append(errs, err); removed {
+			p.log.Info("folder of a claim removed", "claim", s.Key.String(), "reason", "nothing supplies it, and it has "+pod.ReclaimAnnotation)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // DeleteAll removes every container, mount and folder that belongs to the root
-// dir: it runs the loop with a set in which everybody has spoken and nobody
+// dir, but for the folders of claims that did not ask for it: it runs the loop with a set in which everybody has spoken and nobody
 // wants anything, until nothing is left.
 func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
 	cfg.Manifests, cfg.URLs = nil, nil
@@ -37,15 +37,14 @@ func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
 		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err
 		}
-		return removeFolders(p.dir)
+		return errors.Join(removeFolders(p.dir, p.volumes), p.removeClaims())
 	})
 }
 
 // removeFolders removes what no pod was left for: folders whose records are
 // lost, and the last good manifests of the sources.
-func removeFolders(dir *rootdir.Dir) error {
+func removeFolders(dir *rootdir.Dir, host *volume.Host) error {
 	var errs []error
-	host := volume.Host{RootDir: dir.Path()}
 	uids, err := dir.Entries("pods")
 	errs = append(errs, err)
 	for _, uid := range uids {
@@ -55,6 +54,22 @@ func removeFolders(dir *rootdir.Dir) error {
 	errs = append(errs, err)
 	for _, name := range saved {
 		errs = append(errs, dir.Remove("sources/"+name))
+	}
+	return errors.Join(errs...)
+}
+
+// removeClaims removes the folders of claims that asked for it. The others are
+// data, and stay.
+func (p *parts) removeClaims() error {
+	stored, err := p.volumes.Claims()
+	errs := []error{err}
+	for _, s := range stored {
+		if s.Claim.Reclaim != pod.Delete {
+			p.log.Info("folder of a claim kept", "claim", s.Key.String())
+			continue
+		}
+		_, err := p.volumes.RemoveClaim(s)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -71,7 +71,7 @@ func SelectContainers(dead []Dead, policy Policy, now time.Time) []Dead {
 	return surplus
 }
 
-// Collector removes dead containers.
+// Collector removes dead containers, and calls the other passes.
 type Collector struct {
 	Policy Policy
 	// Inventory returns every dead container of ours.
@@ -80,6 +80,9 @@ type Collector struct {
 	Remove func(ctx context.Context, id string) error
 	// Links is called after each pass, to take away log links that lead nowhere.
 	Links func(context.Context) error
+	// Claims is called after each pass, to take away the folders of claims that are
+	// gone and asked for that.
+	Claims func(context.Context) error
 	// Period is how often it looks; 0 is once a minute.
 	Period time.Duration
 	Log    *slog.Logger
@@ -98,6 +101,9 @@ func (c Collector) Run(ctx context.Context) error {
 			seen = c.pass(ctx, seen, now)
 			if err := c.Links(ctx); err != nil && ctx.Err() == nil {
 				c.Log.Warn("log links that lead nowhere cannot be removed", "err", err)
+			}
+			if err := c.Claims(ctx); err != nil && ctx.Err() == nil {
+				c.Log.Warn("folders of claims cannot be looked after", "err", err)
 			}
 		}
 	}

@@ -100,8 +100,9 @@ func TestCollector(t *testing.T) {
 				list = list[1:]
 				return nil
 			},
-			Links: func(context.Context) error { swept++; return nil },
-			Log:   slog.New(slog.DiscardHandler),
+			Links:  func(context.Context) error { swept++; return nil },
+			Claims: func(context.Context) error { swept++; return errors.New("busy") },
+			Log:    slog.New(slog.DiscardHandler),
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Second)
 		defer cancel()
@@ -111,8 +112,8 @@ func TestCollector(t *testing.T) {
 		if want := []string{"old at 2m0s", "old at 3m0s"}; !slices.Equal(removed, want) {
 			t.Errorf("removed %v, want %v", removed, want)
 		}
-		if swept != 5 {
-			t.Errorf("links swept %d times, want 5", swept)
+		if swept != 10 {
+			t.Errorf("links and claims swept %d times, want 5 each", swept)
 		}
 	})
 }

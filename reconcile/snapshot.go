@@ -23,6 +23,8 @@ type Snapshot struct {
 	Pods      []View
 	Sources   []pod.Source
 	Conflicts []pod.Conflict
+	// Objects are what pods can refer to now. The map is never modified.
+	Objects map[pod.ObjectKey]*pod.Object
 }
 
 // View is one pod: what is wanted, how it is, and what is to be done.
@@ -86,7 +88,7 @@ func (s *state) notify() {
 func (s *state) snapshot() Snapshot {
 	snap := Snapshot{
 		Revision: s.revision, Ready: s.haveSet && s.listed, Online: s.online,
-		Sources: s.set.Sources, Conflicts: s.conflicts,
+		Sources: s.set.Sources, Conflicts: s.conflicts, Objects: s.objects,
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.pods), pod.Key.Compare) {
 		snap.Pods = append(snap.Pods, s.view(s.pods[key]))

@@ -197,8 +197,8 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.So
 	group.Go(func() error { return sources.Run(ctx, list, sets) })
 	group.Go(func() error { return loop.Run(ctx, told) })
 	group.Go(func() error {
-		noLinks := func(context.Context) error { return nil }
-		return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: noLinks, Log: w.log}.Run(ctx)
+		none := func(context.Context) error { return nil }
+		return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Log: w.log}.Run(ctx)
 	})
 	return group.Wait()
 }

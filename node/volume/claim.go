@@ -2,16 +2,11 @@ package volume
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeeper/podkeeper/pod"
 )
@@ -24,35 +19,6 @@ import (
 //
 // No claim has a name that begins with a dot.
 const claimsDir = "volumes"
-
-// Stored is a claim that has a folder here.
-type Stored struct {
-	Key    pod.ObjectKey
-	Claim  pod.Claim
-	Origin pod.Origin
-	// uses is how often the folder was asked for before the claim was listed.
-	uses int
-}
-
-// remembered is what the file of a claim says.
-type remembered struct {
-	AccessModes  []v1.PersistentVolumeAccessMode `json:"accessModes"`
-	Size         resource.Quantity               `json:"size"`
-	StorageClass string                          `json:"storageClassName,omitempty"`
-	Reclaim      pod.Reclaim                     `json:"reclaim,omitempty"`
-	Origin       pod.Origin                      `json:"origin"`
-	// Project is the quota's, 0 for none.
-	Project uint32 `json:"project,omitempty"`
-}
-
-func remember(o *pod.Object) remembered {
-	c := o.Claim
-	return remembered{AccessModes: c.AccessModes, Size: c.Size, StorageClass: c.StorageClass, Reclaim: c.Reclaim, Origin: o.Origin}
-}
-
-func (m remembered) claim() pod.Claim {
-	return pod.Claim{AccessModes: m.AccessModes, Size: m.Size, StorageClass: m.StorageClass, Reclaim: m.Reclaim}
-}
 
 func claimKey(r Request) pod.ObjectKey {
 	return pod.ObjectKey{Kind: pod.PersistentVolumeClaim, Namespace: r.Namespace, Name: r.Volume.PersistentVolumeClaim.ClaimName}
@@ -72,28 +38,52 @@ func (h *Host) ensureClaim(r Request) error {
 	if err := errors.Join(checkName(key.Namespace), checkName(key.Name)); err != nil {
 		return err
 	}
+	notes, err := h.haveClaim(r, key)
+	if err != nil {
+		return err
+	}
+	return giveClaim(r, h.claimPath(key), filepath.Join(notes, "ready"))
+}
+
+// haveClaim returns the folder of what is noted of the pod's use.
+func (h *Host) haveClaim(r Request, key pod.ObjectKey) (notes string, err error) {
 	h.claims.Lock()
 	defer h.claims.Unlock()
 	if h.uses == nil {
 		h.uses = make(map[pod.ObjectKey]int)
 	}
 	h.uses[key]++
-	dir := h.claimPath(key)
 	if r.Claim == nil {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("persistentvolumeclaim %q not found", key.Name)
+		if info, err := os.Lstat(h.claimPath(key)); err != nil || !info.IsDir() {
+			return "", fmt.Errorf("persistentvolumeclaim %q not found", key.Name)
 		}
-		return h.giveClaim(r, dir)
+	} else if err := h.updateClaim(r.Claim); err != nil {
+		return "", err
 	}
-	root, err := h.openNamespace(key.Namespace)
-	if err != nil {
-		return err
+	return h.markUse(r)
+}
+
+// What a pod has of a claim is noted in its folder, and goes with that:
+//
+//	<pod dir>/plugins/kubernetes.io~local-volume/<volume>/claim   which one it is
+//	<pod dir>/plugins/kubernetes.io~local-volume/<volume>/ready   it has the group
+const usesDir = "plugins/kubernetes.io~local-volume"
+
+// markUse notes that the pod has the claim, and returns the folder of the notes.
+func (h *Host) markUse(r Request) (string, error) {
+	dir := filepath.Join(h.podDir(r.UID), usesDir, r.Volume.Name)
+	file, key := filepath.Join(dir, "claim"), claimKey(r)
+	text := []byte(key.Namespace + "/" + key.Name + "\n")
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
+		return dir, nil
 	}
-	defer root.Close()
-	if err := h.makeClaim(root, key, r.Claim); err != nil {
-		return err
+	if err := os.MkdirAll(h.podDir(r.UID), 0o700); err != nil {
+		return "", err
 	}
-	return h.giveClaim(r, dir)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(file, text, 0o640)
 }
 
 func (h *Host) openNamespace(namespace string) (*os.Root, error) {
@@ -102,6 +92,26 @@ func (h *Host) openNamespace(namespace string) (*os.Root, error) {
 		return nil, err
 	}
 	return os.OpenRoot(dir)
+}
+
+// UpdateClaim makes the folder of a claim be there, and remembers what the claim
+// says now.
+func (h *Host) UpdateClaim(o *pod.Object) error {
+	h.claims.Lock()
+	defer h.claims.Unlock()
+	return h.updateClaim(o)
+}
+
+func (h *Host) updateClaim(o *pod.Object) error {
+	root, err := h.openNamespace(o.Key.Namespace)
+	if err == nil {
+		defer root.Close()
+		err = h.makeClaim(root, o.Key, o)
+	}
+	if err != nil {
+		return fmt.Errorf("folder of %s: %w", o.Key, err)
+	}
+	return nil
 }
 
 // makeClaim makes the folder with what is remembered of it. The quota is the
@@ -183,13 +193,12 @@ func (h *Host) freeProject(dir *os.File) (uint32, error) {
 	}
 }
 
-// giveClaim gives the folder to the group of the pod, once for each pod: the pod
-// may have changed it since.
-func (h *Host) giveClaim(r Request, path string) error {
+// giveClaim gives the folder to the group of the pod, once for each pod, which the
+// marker says: the pod may have changed it since.
+func giveClaim(r Request, path, marker string) error {
 	if r.FSGroup == nil || r.Volume.PersistentVolumeClaim.ReadOnly {
 		return nil
 	}
-	marker := filepath.Join(h.podDir(r.UID), "plugins/kubernetes.io~local-volume", r.Volume.Name, "ready")
 	if _, err := os.Lstat(marker); err == nil {
 		return nil
 	}
@@ -201,140 +210,5 @@ func (h *Host) giveClaim(r Request, path string) error {
 	if err := giveToGroup(dir, int(*r.FSGroup), r.ChangePolicy); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(marker), 0o750); err != nil {
-		return err
-	}
 	return os.WriteFile(marker, nil, 0o640)
-}
-
-func readClaim(root *os.Root, name string) (m remembered, err error) {
-	data, err := root.ReadFile(fileOf(name))
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("read %s: %w", filepath.Join(root.Name(), fileOf(name)), err)
-	}
-	return m, nil
-}
-
-// writeClaim writes what is to be remembered, unless the file says so already.
-func writeClaim(root *os.Root, name string, m remembered) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if old, err := root.ReadFile(fileOf(name)); err == nil && bytes.Equal(old, data) {
-		return nil
-	}
-	temp := fileOf(name) + ".new"
-	f, err := root.Create(temp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return root.Rename(temp, fileOf(name))
-}
-
-// Claims returns the claims that have a folder here, and what could not be read.
-func (h *Host) Claims() ([]Stored, error) {
-	h.claims.Lock()
-	defer h.claims.Unlock()
-	var list []Stored
-	err := h.eachClaim(func(key pod.ObjectKey, m remembered) {
-		list = append(list, Stored{Key: key, Claim: m.claim(), Origin: m.Origin, uses: h.uses[key]})
-	})
-	return list, err
-}
-
-// eachClaim calls f with what is remembered of each folder.
-func (h *Host) eachClaim(f func(pod.ObjectKey, remembered)) error {
-	namespaces, err := os.ReadDir(filepath.Join(h.RootDir, claimsDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, namespace := range namespaces {
-		root, err := os.OpenRoot(filepath.Join(h.RootDir, claimsDir, namespace.Name()))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		files, err := fs.ReadDir(root.FS(), ".")
-		errs = append(errs, err)
-		for _, file := range files {
-			name, ok := strings.CutSuffix(strings.TrimPrefix(file.Name(), "."), ".json")
-			if !ok || file.Name() != fileOf(name) {
-				continue
-			}
-			m, err := readClaim(root, name)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			f(pod.ObjectKey{Kind: pod.PersistentVolumeClaim, Namespace: namespace.Name(), Name: name}, m)
-		}
-		root.Close()
-	}
-	return errors.Join(errs...)
-}
-
-// UpdateClaim remembers what a claim that has a folder says now.
-func (h *Host) UpdateClaim(o *pod.Object) error {
-	h.claims.Lock()
-	defer h.claims.Unlock()
-	root, err := h.openNamespace(o.Key.Namespace)
-	if err == nil {
-		defer root.Close()
-		err = h.makeClaim(root, o.Key, o)
-	}
-	if err != nil {
-		return fmt.Errorf("update %s: %w", o.Key, err)
-	}
-	return nil
-}
-
-// RemoveClaim removes the folder of a claim with all that is in it, unless a pod
-// asked for it since it was listed. One that is gone is success.
-func (h *Host) RemoveClaim(s Stored) (removed bool, err error) {
-	h.claims.Lock()
-	defer h.claims.Unlock()
-	if h.uses[s.Key] != s.uses {
-		return false, nil
-	}
-	if err := h.removeClaim(s.Key); err != nil {
-		return false, fmt.Errorf("remove the folder of %s: %w", s.Key, err)
-	}
-	return true, nil
-}
-
-// removeClaim puts the folder aside first: a claim that comes back does not find
-// half of it. What is remembered goes last, so that a crash does not end it.
-func (h *Host) removeClaim(key pod.ObjectKey) error {
-	root, err := h.openNamespace(key.Namespace)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	dir, err := openDir(root.Name())
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := unmountBelow(h.claimPath(key)); err != nil {
-		return err
-	}
-	if err := removeTree(dir, goneOf(key.Name)); err != nil {
-		return err
-	}
-	if err := root.Rename(key.Name, goneOf(key.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := removeTree(dir, goneOf(key.Name)); err != nil {
-		return err
-	}
-	return root.RemoveAll(fileOf(key.Name))
 }

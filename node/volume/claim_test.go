@@ -104,6 +104,15 @@ func TestRemoveClaim(t *testing.T) {
 	if stored, err = host.Claims(); err != nil {
 		t.Fatal(err)
 	}
+	if !stored[0].Used {
+		t.Error("it is not listed as used by the pod")
+	}
+	if err := os.RemoveAll(filepath.Join(podDir, "plugins")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := host.Claims(); err != nil || again[0].Used {
+		t.Errorf("after the pod: %+v, %v", again, err)
+	}
 	for range 2 { // law 4
 		if removed, err := host.RemoveClaim(stored[0]); !removed || err != nil {
 			t.Fatal(removed, err)
