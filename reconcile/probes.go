@@ -19,6 +19,8 @@ type ProbeInput struct {
 	UID types.UID
 	// Observed has every sandbox and container of the key.
 	Observed []runtime.Container
+	// State is what is known of the generation.
+	State State
 	// Known has, by container id, what its probes have come to.
 	Known map[string]ProbeState
 	// Began has, by container id, when it started, on the monotonic clock.
@@ -36,21 +38,19 @@ func ProbeTargets(in ProbeInput) []probe.Target {
 	if in.Pod == nil || !hasProbes(in.Pod.Object) {
 		return nil
 	}
-	observed := byAttempt(in.Observed)
-	var sandbox runtime.Container
-	for _, c := range observed {
-		if c.UID == in.UID && liveSandbox(c) {
-			sandbox = c
-		}
-	}
-	if sandbox.ID == "" {
+	observed := byAttempt(ofUID(in.Observed, in.UID))
+	sandbox, up := runningSandbox(observed)
+	if !up {
 		return nil
 	}
 	var targets []probe.Target
 	for _, c := range observed {
 		spec := containerOf(in.Pod.Object, c.Name)
-		if spec == nil || c.UID != in.UID || c.State != runtime.Running || c.Sandbox != sandbox.Ref() {
+		if spec == nil || c.State != runtime.Running || c.Sandbox != sandbox.Ref() {
 			continue
+		}
+		if postStart(spec) != nil && in.State.container(c.Name).PostStarted != c.ID {
+			continue // it counts as running from then on
 		}
 		known := in.Known[c.ID]
 		t := probe.Target{

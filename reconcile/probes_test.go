@@ -78,6 +78,17 @@ func TestProbeTargets(t *testing.T) {
 		"being stopped, without a startup probe": {
 			func(in *reconcile.ProbeInput) { stopping(in); container(in).StartupProbe = nil }, "a-0 10.0.0.1 readiness",
 		},
+		"its postStart hook runs": {
+			func(in *reconcile.ProbeInput) {
+				container(in).Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{}}
+			}, "",
+		},
+		"its postStart hook is over": {
+			func(in *reconcile.ProbeInput) {
+				container(in).Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{}}
+				in.State.Containers = map[string]reconcile.ContainerState{"a": {PostStarted: "a-0"}}
+			}, "a-0 10.0.0.1 startup liveness readiness",
+		},
 		"another is being stopped": {
 			func(in *reconcile.ProbeInput) { stopping(in); in.Wave[0].ID = "b-0" }, "a-0 10.0.0.1 startup liveness readiness",
 		},

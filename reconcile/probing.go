@@ -30,7 +30,7 @@ func (s *state) probe(e *entry) {
 		return
 	}
 	in := ProbeInput{
-		Pod: e.plan.Pod, UID: e.plan.UID, Observed: e.observed(), HostIP: first(s.cfg.Node.Addresses),
+		Pod: e.plan.Pod, UID: e.plan.UID, Observed: e.observed(), State: e.plan.State, HostIP: first(s.cfg.Node.Addresses),
 		Known: make(map[string]ProbeState), Began: make(map[string]time.Time),
 	}
 	for id, seen := range e.seen {

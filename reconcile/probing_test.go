@@ -78,6 +78,23 @@ func TestWhatIsBeingStoppedIsNotAskedWhetherItLives(t *testing.T) {
 	})
 }
 
+// A container counts as running when its postStart hook is over, and not before.
+func TestProbesWaitForThePostStartHook(t *testing.T) {
+	inRig(t, func(r *rig) {
+		var first atomic.Int64
+		start := time.Now()
+		r.check.Store(func(probe.Check) probe.Result {
+			first.CompareAndSwap(0, int64(time.Since(start)))
+			return probe.Result{Outcome: probe.Success}
+		})
+		r.want(manifest("a", "", "{name: c, image: present:1, lifecycle: {postStart: {sleep: {seconds: 5}}}, readinessProbe: {tcpSocket: {port: 1}}}"))
+		r.after(time.Minute)
+		if got := time.Duration(first.Load()); got != 5*time.Second {
+			t.Errorf("it was probed first after %s, want 5 s", got)
+		}
+	})
+}
+
 // Failures alone, without a change of outcome, are no work for the planner.
 func TestFailuresThatChangeNothingPlanNothing(t *testing.T) {
 	inRig(t, func(r *rig) {
