@@ -54,6 +54,8 @@ type Config struct {
 	// NodeIPs are the host's addresses for pods and status, the preferred one first
 	// and one of each family; none are the first global ones.
 	NodeIPs []string
+	// ResolvConf is the file of the resolvers of pods; "" is the machine's own.
+	ResolvConf string
 	// ClusterDNS is the resolver of pods that ask for the cluster's; zero is none.
 	ClusterDNS ClusterDNS
 
@@ -218,7 +220,7 @@ func (cfg Config) complete() (Config, error) {
 
 func buildSources(cfg Config, cache sources.Store, watcher sources.Watcher, log *slog.Logger) ([]sources.Source, error) {
 	parse := func(data []byte, origin pod.Origin) manifests.Result {
-		return manifests.Parse(data, origin, manifests.Options{Strict: cfg.Strict, NodeName: cfg.NodeName})
+		return manifests.Parse(data, origin, manifests.Options{Strict: cfg.Strict, NodeName: cfg.NodeName, ClusterDNS: len(cfg.ClusterDNS.Servers) > 0})
 	}
 	var list []sources.Source
 	for _, path := range cfg.Manifests {

@@ -32,7 +32,7 @@ func (l logLinks) Unlink(key pod.Key, uid types.UID) error { return podlog.Remov
 func machine(cfg Config) reconcile.Node {
 	node := reconcile.Node{
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
-		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.Docker.ResolvConf,
+		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.ResolvConf,
 		SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
 	}
 	var info unix.Sysinfo_t

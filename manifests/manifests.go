@@ -24,6 +24,8 @@ type Options struct {
 	// NodeName is where the pods run. Its lower-case form is the suffix of their
 	// names; without it they get none.
 	NodeName string
+	// ClusterDNS: pods whose dnsPolicy asks for the cluster's resolver get it.
+	ClusterDNS bool
 }
 
 // Document is one object of an origin; the items of a list are documents of

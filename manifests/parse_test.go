@@ -187,6 +187,25 @@ items:
 }
 
 // TestHeaders is the table of C013.
+// C087: who asks for the cluster's resolver by name is told that there is none.
+func TestClusterDNSNote(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec  string
+		there bool
+		want  int
+	}{
+		"asked for, and none is there": {"dnsPolicy: ClusterFirst, ", false, 1},
+		"asked for, and there":         {"dnsPolicy: ClusterFirstWithHostNet, ", true, 0},
+		"the default says nothing":     {"", false, 0},
+	} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + c.spec + "containers: [{name: c, image: i}]}\n"
+		r := manifests.Parse([]byte(text), pod.Origin{Name: "a.yaml"}, manifests.Options{ClusterDNS: c.there})
+		if len(r.Problems) != c.want || c.want > 0 && (r.Problems[0].Severity != pod.Note || r.Problems[0].Field != "spec.dnsPolicy") {
+			t.Errorf("%s: %v", name, r.Problems)
+		}
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	for header, want := range map[string]string{
 		"apiVersion: apps/v1\nkind: Pod":           `1:13: error: apiVersion: no kind "Pod" is registered for apiVersion "apps/v1"; a Pod has apiVersion v1`,

@@ -32,6 +32,10 @@ func (p *parser) pod(root *decode.Node, broken bool) {
 		}
 		p.problem(severity, root.Find(f.Path), name, f.Path, f.Reason)
 	}
+	if !p.opts.ClusterDNS && wantsClusterDNS(object) {
+		const path = "spec.dnsPolicy"
+		p.problem(pod.Note, root.Find(path), name, path, "has no effect here: no --cluster-dns is given, so it is that of the node, as with Default")
+	}
 	for _, e := range p.admit(object) {
 		if covered(e.Field, misfits) {
 			continue
@@ -67,6 +71,12 @@ func (p *parser) add(doc Document) (first int, again bool) {
 	}
 	p.result.Documents = append(p.result.Documents, doc)
 	return 0, false
+}
+
+// wantsClusterDNS reports whether a manifest itself, before any default, asks for
+// the cluster's resolver.
+func wantsClusterDNS(object *v1.Pod) bool {
+	return object.Spec.DNSPolicy == v1.DNSClusterFirst || object.Spec.DNSPolicy == v1.DNSClusterFirstWithHostNet
 }
 
 // admit gives an object its identity and defaults, and returns what is wrong

@@ -75,18 +75,16 @@ func domains(list []string) []string {
 
 // nodeDNS chooses what the node's files say for a pod with a network of its own:
 // it has another loopback, so a resolver there is replaced by the ones behind it.
-// broken means that no working one is known.
-func nodeDNS(etc, behind runtime.DNS) (dns runtime.DNS, broken bool) {
-	switch {
-	case len(etc.Servers) == 0 || slices.ContainsFunc(etc.Servers, reachable):
-		etc.Servers = slices.DeleteFunc(slices.Clone(etc.Servers), isLoopback)
-		return etc, false
-	case slices.ContainsFunc(behind.Servers, reachable):
-		behind.Servers = slices.DeleteFunc(slices.Clone(behind.Servers), isLoopback)
-		return behind, false
-	default:
-		return runtime.DNS{}, true
+// own tells that it is /etc/resolv.conf, where no other is of more use.
+func nodeDNS(etc, behind runtime.DNS) (dns runtime.DNS, own bool) {
+	pick := func(dns runtime.DNS) runtime.DNS {
+		dns.Servers = slices.DeleteFunc(slices.Clone(dns.Servers), isLoopback)
+		return dns
 	}
+	if !slices.ContainsFunc(etc.Servers, reachable) && slices.ContainsFunc(behind.Servers, reachable) && len(etc.Servers) > 0 {
+		return pick(behind), false
+	}
+	return pick(etc), true
 }
 
 func reachable(server string) bool { return !isLoopback(server) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -30,20 +31,25 @@ options ndots:3
 }
 
 func TestNodeDNS(t *testing.T) {
-	servers := func(list ...string) runtime.DNS { return runtime.DNS{Servers: list} }
+	const behind = "# real\nnameserver 192.0.2.1\nnameserver fe80::1%eth0\nnameserver 2001:db8::1\nsearch a.test\noptions edns0\n"
+	real := runtime.DNS{Servers: []string{"192.0.2.1", "2001:db8::1"}, Searches: []string{"a.test"}, Options: []string{"edns0"}}
 	for name, c := range map[string]struct {
-		etc, behind, want runtime.DNS
-		broken            bool
+		etc, behind string
+		want        runtime.DNS
+		own         bool
 	}{
-		"a resolver that pods can reach":     {servers("192.0.2.1"), servers("192.0.2.2"), servers("192.0.2.1"), false},
-		"a local one beside another":         {servers("127.0.0.1", "192.0.2.1"), servers(), servers("192.0.2.1"), false},
-		"a local one, and what is behind it": {servers("127.0.0.53"), servers("192.0.2.2", "127.0.0.1"), servers("192.0.2.2"), false},
-		"a local one alone":                  {servers("::1"), servers("127.0.0.1"), servers(), true},
-		"none":                               {servers(), servers("192.0.2.2"), servers(), false},
+		"a resolver that pods can reach":       {"nameserver 192.0.2.9\n", behind, runtime.DNS{Servers: []string{"192.0.2.9"}}, true},
+		"a local one beside another":           {"nameserver 127.0.0.1\nnameserver 192.0.2.9\n", behind, runtime.DNS{Servers: []string{"192.0.2.9"}}, true},
+		"a local one, and what is behind it":   {"nameserver 127.0.0.53\nsearch x.test\n", behind, real, false},
+		"no file":                              {"", behind, runtime.DNS{}, true},
+		"a local one alone":                    {"nameserver ::1\n", "", runtime.DNS{}, true},
+		"local ones alone":                     {"nameserver 127.0.0.1\n", "nameserver 127.0.0.2\n", runtime.DNS{}, true},
+		"an address with a zone does not help": {"nameserver 127.0.0.1\n", "nameserver fe80::1%eth0\n", runtime.DNS{}, true},
+		"nonsense is no server, nor fatal":     {"nameserver\nnameserver x\n;c\nfoo bar\nnameserver 127.0.0.1", "nameserver y", runtime.DNS{}, true},
 	} {
-		got, broken := reconcile.NodeDNS(c.etc, c.behind)
-		if broken != c.broken || strings.Join(got.Servers, " ") != strings.Join(c.want.Servers, " ") {
-			t.Errorf("%s: %v, %v, want %v", name, got, broken, c.want)
+		got, own := reconcile.NodeDNS(reconcile.ParseResolvConf(c.etc), reconcile.ParseResolvConf(c.behind))
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" || own != c.own {
+			t.Errorf("%s: own %v, want %v (-want +got):\n%s", name, own, c.own, diff)
 		}
 	}
 }

@@ -37,16 +37,20 @@ func (j job) nodeDNS() (dns runtime.DNS, ownFile bool, err error) {
 	if err != nil {
 		return dns, false, err
 	}
-	dns = parseResolvConf(etc)
+	file := parseResolvConf(etc)
 	if j.pod.Object.Spec.HostNetwork {
-		return dns, true, nil // the host's loopback is its own
+		return file, true, nil // the host's loopback is its own
 	}
 	behind, err := j.optionalFile(realResolvConf)
 	if err != nil {
 		return dns, false, err
 	}
-	dns, etcItself := nodeDNS(dns, parseResolvConf(behind))
-	return dns, etcItself, nil
+	dns, ownFile = nodeDNS(file, parseResolvConf(behind))
+	if len(dns.Servers) == 0 && len(file.Servers) > 0 {
+		j.deps.Log.Warn("resolv.conf names only loopback resolvers, and there is no other to hand to the pod: it gets the engine's fallback",
+			"pod", j.pod.Key(), "file", etcResolvConf)
+	}
+	return dns, ownFile, nil
 }
 
 func (j job) optionalFile(path string) (string, error) {

@@ -136,14 +136,14 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
 		NodeName: s.nodeName, NodeIPs: nodeIPs,
-		ClusterDNS: agent.ClusterDNS{Servers: s.clusterDNS, Domain: s.clusterDomain},
+		ResolvConf: resolvConf, ClusterDNS: agent.ClusterDNS{Servers: s.clusterDNS, Domain: s.clusterDomain},
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
 		Strict: s.strict, Policy: policy, NoSourceCache: s.cache == "off",
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
-			ResolvConf: resolvConf, LogMaxSize: size, LogMaxFiles: s.logFiles,
+			LogMaxSize: size, LogMaxFiles: s.logFiles,
 		},
 		Logs:    l.logs(logs),
 		Version: version,

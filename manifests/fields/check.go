@@ -137,11 +137,6 @@ func literal(v reflect.Value) string {
 
 // notes adds what hangs on more than one field.
 func (c *checker) notes(p *v1.Pod) {
-	if policy := p.Spec.DNSPolicy; policy == v1.DNSClusterFirst || policy == v1.DNSClusterFirstWithHostNet {
-		c.findings = append(c.findings, Finding{
-			Path: "spec.dnsPolicy", Verdict: Accepted, Reason: "has no effect here: there is no cluster DNS, so it is that of the node, as with Default",
-		})
-	}
 	for i, v := range p.Spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
 			c.findings = append(c.findings, Finding{

@@ -80,7 +80,6 @@ spec:
   affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}, {key: b}]}]}}}
   tolerations: [{operator: Exists}]
   priority: 0
-  dnsPolicy: ClusterFirst
   volumes: [{name: a, emptyDir: {sizeLimit: 1Gi}}]
   containers: [{terminationMessagePath: /x, resources: {requests: {ephemeral-storage: 1Gi}}}]
 status: {phase: Running, hostIP: 1.2.3.4}
@@ -91,7 +90,6 @@ status: {phase: Running, hostIP: 1.2.3.4}
 			"accepted spec.affinity has no effect here: there is no scheduler, and one node",
 			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: the use of disk is not limited by this version",
 			"accepted spec.containers[0].terminationMessagePath has no effect here: termination messages are not read by this version",
-			"accepted spec.dnsPolicy has no effect here: there is no cluster DNS, so it is that of the node, as with Default",
 			"accepted spec.priority has no effect here: nothing is evicted by this version",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",

@@ -1,7 +1,6 @@
 package fields
 
 func spec() []Rule {
-	resolver := []string{"Default", "ClusterFirst", "ClusterFirstWithHostNet"}
 	return []Rule{
 		{Path: "spec.restartPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestRunToCompletion", "agent.TestReboots")},
 		{Path: "spec.terminationGracePeriodSeconds", Verdict: Acted, Class: Live, Tests: tests("agent.TestNoGracePeriod", "agent.TestEditGivesTheOldContainerTime")},
@@ -12,12 +11,12 @@ func spec() []Rule {
 		{Path: "spec.hostname", Verdict: Acted, Class: Pod, Tests: tests("agent.TestEditOfThePod")},
 		{Path: "spec.hostUsers", Verdict: Acted, Class: Pod, Needs: "for false, an engine that maps users (userns-remap)", Tests: tests("runtime/docker.TestOwnUsers", "reconcile.TestLacking", "agent.TestWhatTheMachineLacks")},
 		{Path: "spec.shareProcessNamespace", Verdict: Acted, Class: Pod, Tests: tests("agent.TestSharedProcesses")},
-		{Path: "spec.subdomain", Verdict: Refused, Class: Pod, Reason: unsupported},
-		{Path: "spec.hostnameOverride", Verdict: Refused, Class: Pod, Reason: unsupported},
-		{Path: "spec.setHostnameAsFQDN", Verdict: Refused, Class: Pod, Reason: unsupported, Neutral: []string{"false"}},
-		{Path: "spec.hostAliases", Verdict: Refused, Class: Pod, Reason: unsupported},
-		{Path: "spec.dnsPolicy", Verdict: Acted, Class: Pod, Reason: unsupported, Only: resolver, Tests: tests("runtime/docker.TestResolvers")},
-		{Path: "spec.dnsConfig", Verdict: Refused, Class: Pod, Reason: unsupported, Each: true},
+		{Path: "spec.subdomain", Verdict: Acted, Class: Pod, Tests: tests("agent.TestHostsFile")},
+		{Path: "spec.hostnameOverride", Verdict: Acted, Class: Pod, Tests: tests("agent.TestHostsFile")},
+		{Path: "spec.setHostnameAsFQDN", Verdict: Acted, Class: Pod, Tests: tests("agent.TestHostsFile")},
+		{Path: "spec.hostAliases", Verdict: Acted, Class: Pod, Tests: tests("agent.TestHostsFile")},
+		{Path: "spec.dnsPolicy", Verdict: Acted, Class: Pod, Tests: tests("agent.TestResolvers", "agent.TestResolversWithoutACluster")},
+		{Path: "spec.dnsConfig", Verdict: Acted, Class: Pod, Tests: tests("agent.TestResolvers", "reconcile.TestPodDNS")},
 		{Path: "spec.securityContext", Verdict: Refused, Class: Pod, Reason: unsupported, Each: true},
 		{Path: "spec.securityContext.runAsNonRoot", Verdict: Acted, Tests: tests("agent.TestRunAsNonRoot")},
 		{Path: "spec.securityContext.runAsUser", Verdict: Acted, Tests: tests("agent.TestSecurityContextOfPodAndContainer")},

@@ -34,10 +34,6 @@ type Config struct {
 	PauseImage string
 	// Network is the engine's network of pods; "" means bridge.
 	Network string
-	// ResolvConf is the file whose resolvers pods get; "" leaves it to the
-	// engine, except where /etc/resolv.conf names only loopback resolvers: then
-	// it means /run/systemd/resolve/resolv.conf.
-	ResolvConf string
 	// LogMaxSize is the size in bytes at which a log file is rotated (0: 10 MiB),
 	// LogMaxFiles how many are kept of a container (0: 5).
 	LogMaxSize  int64
@@ -119,9 +115,6 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 	}
 	if cfg.CallTimeout == 0 {
 		cfg.CallTimeout = defaultCallTimeout
-	}
-	if cfg.ResolvConf == "" && chooseResolvers(systemResolvers()).broken {
-		log.Warn("resolv.conf names only loopback resolvers, and there is no other to hand to pods: they get the engine's fallback", "file", etcResolvConf)
 	}
 	return &Runtime{
 		host: host,

@@ -34,17 +34,13 @@ func (r *Runtime) ensureSandbox(ctx context.Context, spec runtime.SandboxSpec) (
 	if err := r.mapped(ctx, e, spec.Users); err != nil {
 		return runtime.Container{}, err
 	}
-	dns, err := r.dns(spec)
-	if err != nil {
-		return runtime.Container{}, err
-	}
 	image := pauseImage{ref: r.cfg.PauseImage}
 	if image.ref == "" {
 		if image.ref, image.archive, err = pause.Image(e.arch); err != nil {
 			return runtime.Container{}, err
 		}
 	}
-	req := sandboxRequest(r.settings, spec, image.ref, dns, e.oomFloor)
+	req := sandboxRequest(r.settings, spec, image.ref, e.oomFloor)
 	id, err := r.create(ctx, e, req)
 	if errors.Is(err, runtime.ErrNotFound) {
 		if err := r.provide(ctx, e, image); err != nil {

@@ -22,15 +22,9 @@ func Observe(rootDir, network, pauseImage, logSize string, in container.InspectR
 // SetPullStall makes silence of a pull end it sooner.
 func (r *Runtime) SetPullStall(d time.Duration) { r.pullStall = d }
 
-// Resolvers returns what a pod is told about DNS, given the text of both files.
-func Resolvers(etc, behind string) (servers, search, options []string, broken bool) {
-	got := chooseResolvers(parseResolvConf(etc), parseResolvConf(behind))
-	return got.servers, got.search, got.options, got.broken
-}
-
 // SandboxBody and ContainerBody are what r sends to create them.
 func (r *Runtime) SandboxBody(spec runtime.SandboxSpec, image string) (*container.Config, *container.HostConfig) {
-	req := sandboxRequest(r.settings, spec, image, resolvConf{}, r.current.Load().oomFloor)
+	req := sandboxRequest(r.settings, spec, image, r.current.Load().oomFloor)
 	return req.config, req.host
 }
 

@@ -113,9 +113,6 @@ func (s *script) Body() []byte {
 func (s *script) Runtime(t *testing.T, cfg docker.Config) *docker.Runtime {
 	t.Helper()
 	cfg.Host, cfg.RootDir = s.Host, "/r"
-	if cfg.ResolvConf == "" {
-		cfg.ResolvConf = "testdata/resolv.conf"
-	}
 	r, err := docker.New(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

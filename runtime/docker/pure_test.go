@@ -65,52 +65,13 @@ func TestNetworks(t *testing.T) {
 		"container:id": {refused: true},
 	} {
 		var log bytes.Buffer
-		_, err := docker.New(docker.Config{RootDir: "/r", Network: network, ResolvConf: "/r"}, slog.New(slog.NewTextHandler(&log, nil)))
+		_, err := docker.New(docker.Config{RootDir: "/r", Network: network}, slog.New(slog.NewTextHandler(&log, nil)))
 		if (err != nil) != want.refused {
 			t.Errorf("network %q: %v, want refused: %t", network, err, want.refused)
 		}
 		if warned := strings.Contains(log.String(), "dnsPolicy"); warned != want.warned {
 			t.Errorf("network %q: logged %q, want a warning: %t", network, log.String(), want.warned)
 		}
-	}
-}
-
-func TestResolvers(t *testing.T) {
-	type told struct {
-		Servers, Search, Options []string
-		Broken                   bool
-	}
-	const behind = "# real\nnameserver 192.0.2.1\nnameserver fe80::1%eth0\nnameserver 2001:db8::1\nsearch a.example b.example\noptions edns0 trust-ad\n"
-	for name, test := range map[string]struct {
-		etc, behind string
-		want        told
-	}{
-		"a resolver that pods reach is left to the engine": {"nameserver 192.0.2.9\n", behind, told{}},
-		"so is a mixture, of which the engine takes those": {"nameserver 127.0.0.1\nnameserver 192.0.2.9\n", behind, told{}},
-		"so is a missing file":                             {"", behind, told{}},
-		"a loopback resolver is replaced by those behind it": {
-			"nameserver 127.0.0.53\nsearch x.example\n", behind,
-			told{Servers: []string{"192.0.2.1", "2001:db8::1"}, Search: []string{"a.example", "b.example"}, Options: []string{"edns0", "trust-ad"}},
-		},
-		"without search domains the engine is told so": {
-			"nameserver ::1\n", "nameserver 192.0.2.1\n", told{Servers: []string{"192.0.2.1"}, Search: []string{"."}},
-		},
-		"the last of search and domain counts": {
-			"nameserver 127.0.0.53\n", "search a b\nnameserver 192.0.2.1\ndomain c.example\noptions a\noptions b\n",
-			told{Servers: []string{"192.0.2.1"}, Search: []string{"c.example"}, Options: []string{"a", "b"}},
-		},
-		"nothing behind a loopback resolver":   {"nameserver 127.0.0.1\n", "", told{Broken: true}},
-		"only loopback behind loopback":        {"nameserver 127.0.0.1\n", "nameserver 127.0.0.2\n", told{Broken: true}},
-		"nonsense is not a server, nor fatal":  {"nameserver\nnameserver x\n;c\nfoo bar\nnameserver 127.0.0.1", "nameserver y", told{Broken: true}},
-		"an address with a zone does not help": {"nameserver 127.0.0.1\n", "nameserver fe80::1%eth0\n", told{Broken: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got told
-			got.Servers, got.Search, got.Options, got.Broken = docker.Resolvers(test.etc, test.behind)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

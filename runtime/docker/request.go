@@ -36,14 +36,14 @@ const minCPUShares = 2
 // sandboxStopTimeout is how long a docker stop by hand waits for a pause process.
 const sandboxStopTimeout = 10
 
-func sandboxRequest(s settings, spec runtime.SandboxSpec, image string, dns resolvConf, oomFloor int) request {
+func sandboxRequest(s settings, spec runtime.SandboxSpec, image string, oomFloor int) request {
 	req := s.request(spec.Identity, image, sandboxStopTimeout)
 	req.secure(spec.Security)
 	req.config.Hostname, req.config.Domainname = spec.Hostname, spec.Domainname
 	req.host.UsernsMode, req.host.Sysctls = users(spec.Users), maps.Clone(spec.Sysctls)
 	req.host.NetworkMode = container.NetworkMode(s.network)
 	req.host.IpcMode = container.IPCModeShareable
-	req.host.DNS, req.host.DNSSearch, req.host.DNSOptions = dns.servers, dns.search, dns.options
+	tellDNS(req.host, spec.DNS)
 	req.host.OomScoreAdj = max(sandboxOOMScoreAdj, oomFloor)
 	req.host.CPUShares = minCPUShares
 	if spec.HostNetwork {
