@@ -1,11 +1,14 @@
 package agent_test
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/google/uuid"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -179,6 +182,63 @@ func TestPrivileges(t *testing.T) {
 	}
 	writeFile(t, w.cfg.RootDir+"/seccomp/none.json", profile)
 	w.await("it runs", running("lost"))
+}
+
+// A pod has sysctls of its own, under either spelling of their names. One that is
+// not allowed keeps the pod from being made.
+func TestSysctls(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Policy.Sysctls = append(w.cfg.Policy.Sysctls, "net.ipv4.conf.*", "net.ipv4.ip_local_port_range", "kernel.shm_rmid_forced")
+	const of = "  restartPolicy: Never\n  securityContext: {sysctls: ["
+	w.write("set.yaml", manifest("{name: set}",
+		shell("a", "cd /proc/sys; cat net/ipv4/ip_local_port_range kernel/shm_rmid_forced net/ipv4/conf/all/log_martians"))+
+		of+"{name: net.ipv4.ip_local_port_range, value: 2000 2100}, {name: kernel.shm_rmid_forced, value: '1'}, {name: net/ipv4/conf/all/log_martians, value: '1'}]}\n")
+	w.write("unsafe.yaml", manifest("{name: unsafe}", sleeping("a"))+of+"{name: net.core.somaxconn, value: '9'}]}\n")
+	w.start()
+	w.await("it ended", phase("set", v1.PodSucceeded), blocked("unsafe", "SysctlForbidden"))
+	if got := strings.Fields(w.says("set", "a")); !slices.Equal(got, []string{"2000", "2100", "1", "1"}) {
+		t.Errorf("in the pod they are %v", got)
+	}
+	if made := w.containers(); len(made) != 1 {
+		t.Errorf("the engine has %v, want the one that ended", made)
+	}
+}
+
+// A container is stopped by the signal that its manifest names, else by that of
+// its image, else by SIGTERM.
+func TestStopSignals(t *testing.T) {
+	w := newWorld(t)
+	dir := w.path("said")
+	mkdir(t, dir)
+	image := "registry.local/" + uuid.NewString()[:8] + ":1"
+	w.imageFrom(container.Config{Image: "busybox:stable", StopSignal: "SIGUSR1"}, image)
+	traps := func(name string) string {
+		script := ""
+		for _, signal := range []string{"TERM", "USR1", "USR2"} {
+			script += "trap 'echo " + signal + " >/said/" + name + "; exit 0' " + signal + "; "
+		}
+		return `command: ["sh", "-c", "` + script + `touch /said/up-` + name + `; sleep 3600 & wait"]`
+	}
+	const mount = "volumeMounts: [{name: said, mountPath: /said}]"
+	w.write("stop.yaml", manifest("{name: stop}",
+		of("manifest", image, traps("manifest"), mount, "lifecycle: {stopSignal: SIGUSR2}"),
+		of("image", image, traps("image"), mount),
+		of("neither", "busybox:stable", traps("neither"), mount))+
+		"  os: {name: linux}\n  volumes: [{name: said, hostPath: {path: "+dir+"}}]\n")
+	w.start()
+	w.await("it runs", running("stop"))
+	want := map[string]string{"manifest": "USR2", "image": "USR1", "neither": "TERM"}
+	for name := range want {
+		w.poll(name+" has its traps", func() bool { return exists(dir + "/up-" + name) })
+	}
+	w.remove("stop.yaml")
+	w.await("it is gone", gone("stop"))
+	got := make(map[string]string)
+	for name := range want {
+		data, _ := os.ReadFile(dir + "/" + name)
+		got[name] = strings.TrimSpace(string(data))
+	}
+	diff(t, "signals", got, want)
 }
 
 // Containers that share their processes see each other, the sandbox's first, and

@@ -161,6 +161,18 @@ func appArmor(p *v1.Pod, c *v1.Container, profile *v1.AppArmorProfile) string {
 	}
 }
 
+// sysctls are by the names that the kernel has below /proc/sys, with dots.
+func sysctls(p *v1.Pod) map[string]string {
+	if p.Spec.SecurityContext == nil {
+		return nil
+	}
+	set := make(map[string]string)
+	for _, s := range p.Spec.SecurityContext.Sysctls {
+		set[sysctlName(s.Name)] = s.Value
+	}
+	return set
+}
+
 // sandboxSecurity is that of the process that holds the pod's namespaces. It has
 // the pod's label, so that the others may use what they share.
 func sandboxSecurity(p *v1.Pod) runtime.Security {

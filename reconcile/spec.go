@@ -44,6 +44,7 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int, hostname string) runtim
 		HostPID:     spec.HostPID,
 		HostIPC:     spec.HostIPC,
 		Users:       userNamespace(p.Object),
+		Sysctls:     sysctls(p.Object),
 		Security:    sandboxSecurity(p.Object),
 	}
 	if spec.HostNetwork {
@@ -76,10 +77,20 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		HostPID:     p.Object.Spec.HostPID,
 		SharePID:    isTrue(p.Object.Spec.ShareProcessNamespace),
 		Users:       userNamespace(p.Object),
+		StopSignal:  stopSignal(c),
 		Mounts:      mounts,
 		Resources:   resources(c),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
+}
+
+// stopSignal returns the signal that a container is stopped with, "" for its
+// image's.
+func stopSignal(c *v1.Container) string {
+	if c.Lifecycle == nil || c.Lifecycle.StopSignal == nil {
+		return ""
+	}
+	return string(*c.Lifecycle.StopSignal)
 }
 
 func expandAll(words []string, lookup func(string) (string, bool)) []string {

@@ -41,7 +41,7 @@ func containers(list string) []Rule {
 		{Path: ".lifecycle.postStart.tcpSocket", Verdict: Refused, Reason: noSocketHook},
 		{Path: ".lifecycle.preStop", Verdict: Acted, Tests: tests("agent.TestPreStop", "agent.TestNoGracePeriodForAHook")},
 		{Path: ".lifecycle.preStop.tcpSocket", Verdict: Refused, Reason: noSocketHook},
-		{Path: ".lifecycle.stopSignal", Verdict: Refused, Class: Container, Reason: unsupported},
+		{Path: ".lifecycle.stopSignal", Verdict: Acted, Class: Container, Tests: tests("agent.TestStopSignals")},
 		{Path: ".terminationMessagePath", Verdict: Accepted, Class: Container, Reason: "termination messages are not read by this version"},
 		{Path: ".terminationMessagePolicy", Verdict: Accepted, Class: Live, Reason: "termination messages are not read by this version"},
 		{Path: ".imagePullPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestPullPolicyWithoutARegistry")},

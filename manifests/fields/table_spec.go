@@ -26,6 +26,7 @@ func spec() []Rule {
 		{Path: "spec.securityContext.supplementalGroupsPolicy", Verdict: Acted, Needs: "for Strict, a runAsGroup: with one the engine adds no groups of the image's", Tests: tests("agent.TestGroupsOfTheImage", "agent.TestWhatTheMachineLacks")},
 		{Path: "spec.securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
 		{Path: "spec.securityContext.seLinuxOptions", Verdict: Acted, Needs: "SELinux", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
+		{Path: "spec.securityContext.sysctls", Verdict: Acted, Tests: tests("agent.TestSysctls", "reconcile.TestPolicy")},
 		{Path: "spec.securityContext.windowsOptions", Verdict: Refused, Reason: "this is a Linux machine"},
 		{Path: "spec.securityContext.seLinuxChangePolicy", Verdict: Accepted, Reason: "volumes keep the labels that they have"},
 		{Path: "spec.securityContext.fsGroupChangePolicy", Neutral: []string{"Always", "OnRootMismatch"}},
