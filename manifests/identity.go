@@ -23,6 +23,9 @@ const (
 	// UpdateAnnotation with UpdateReplace asks for a whole new pod on every edit.
 	UpdateAnnotation = "podkeeper.io/update"
 	UpdateReplace    = "replace"
+	// RestartAnnotation with "true" asks for a restart of each container whose
+	// environment comes from a ConfigMap or Secret that has changed.
+	RestartAnnotation = "podkeeper.io/restart-on-change"
 )
 
 // Name returns the name of a pod of a manifest on a node.

@@ -61,6 +61,9 @@ type Input struct {
 	Hooks map[string]HookState
 	// Objects has at least those that exist of the ones that the pod refers to.
 	Objects map[pod.ObjectKey]*pod.Object
+	// DigestKey is this root dir's. Without one nothing is known of what containers
+	// were made with.
+	DigestKey DigestKey
 	// Written has the content that this process gave to volumes.
 	Written map[VolumeKey][]volume.File
 	// Ending is since when the containers of the pod are being ended, on the clock

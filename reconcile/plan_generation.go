@@ -136,6 +136,7 @@ func (g *generationPlan) remember() {
 		g.add(Step{Verb: SavePod, Reason: Recorded})
 	}
 	g.rememberConditions()
+	g.recordUses()
 	g.plan.State = g.state
 	if !g.state.equal(g.record.State) {
 		g.add(Step{Verb: SaveState, Reason: Recorded})

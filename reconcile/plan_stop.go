@@ -103,9 +103,13 @@ func (g *generationPlan) stopWithin(grace time.Duration, c runtime.Container, re
 // definitionChange returns what differs between the definition that a container
 // was made with and the one wanted. A hash of this version decides; the fields
 // that changed are looked up only to name them. With an unknown version the
-// fields decide, and where they are lost nothing changed.
+// fields decide, and where they are lost nothing changed. An object counts where
+// the pod wants it to.
 func (g *generationPlan) definitionChange(c runtime.Container) []string {
-	return g.hashChange(c.Name, c.ContainerHash)
+	if fields := g.hashChange(c.Name, c.ContainerHash); len(fields) > 0 {
+		return fields
+	}
+	return g.objectChange(c)
 }
 
 func (g *generationPlan) hashChange(name string, made pod.Hash) []string {

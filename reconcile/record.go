@@ -78,6 +78,9 @@ type ContainerState struct {
 	Probed Probed `json:"probed,omitzero"`
 	// Last is how attempt Ended ended.
 	Last *Termination `json:"last,omitempty"`
+	// Uses has, by attempt, what those that have not ended were made with, in a pod
+	// that asks for restarts when that changes.
+	Uses map[int]Uses `json:"uses,omitempty"`
 }
 
 // Stopped says that the agent stopped an attempt while its pod went on.

@@ -29,6 +29,7 @@ type state struct {
 	haveSet   bool
 	conflicts []pod.Conflict
 	objects   objects // replaced as a whole
+	digestKey DigestKey
 
 	pods   map[pod.Key]*entry
 	byID   map[string]pod.Key
@@ -135,6 +136,7 @@ func newState(l *Loop) *state {
 // load reads what the root dir remembers. A file that cannot be read costs what
 // it says, never a container (law 5).
 func (s *state) load() error {
+	s.loadDigestKey()
 	uids, err := s.deps.Store.Entries("pods")
 	if err != nil {
 		return err
@@ -412,12 +414,13 @@ func (e *entry) observed() []runtime.Container {
 
 // input gathers what the plan of a pod depends on.
 func (s *state) input(e *entry) Input {
+	s.needDigestKey(e)
 	in := Input{
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Hooks: e.hookStates(), Ending: e.ending,
-		Objects: s.objects, Written: e.written,
+		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	if e.desired != nil {
