@@ -75,6 +75,33 @@ func TestEditOfLimits(t *testing.T) {
 	}
 }
 
+// Limits of the pod as a whole hold its containers that have none of their own,
+// and are set in place as well.
+func TestLimitsOfAPod(t *testing.T) {
+	w := newWorld(t)
+	text := func(rev, memory string) string {
+		return manifest("{name: web, labels: {rev: "+rev+"}}", sleeping("a"), sleeping("b", "resources: {limits: {memory: 32Mi}}")) +
+			"  resources: {limits: {memory: " + memory + ", cpu: 500m}}\n"
+	}
+	w.start()
+	w.write("web.yaml", text("one", "64Mi"))
+	w.await("it runs", running("web"))
+	before := w.ids()
+	for _, edit := range []struct {
+		rev, memory string
+		want        int64
+	}{{"one", "64Mi", 64 << 20}, {"two", "96Mi", 96 << 20}} {
+		w.write("web.yaml", text(edit.rev, edit.memory))
+		w.await("the edit is seen", labelled("web", edit.rev))
+		for name, want := range map[string]int64{"web-node/a/0": edit.want, "web-node/b/0": 32 << 20} {
+			if got := w.inspect(before[name]).HostConfig; got.Memory != want || got.CPUQuota != 50_000 {
+				t.Errorf("%s: %s has memory %d and quota %d, want %d and 50000", edit.memory, name, got.Memory, got.CPUQuota, want)
+			}
+		}
+	}
+	w.same(before, "web-node/POD/0", "web-node/a/0", "web-node/b/0")
+}
+
 // A pod-level edit replaces the pod, in order.
 func TestEditOfThePod(t *testing.T) {
 	w := newWorld(t)

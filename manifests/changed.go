@@ -21,7 +21,8 @@ type Changes struct {
 	// Containers that are new or gone are not in it.
 	Containers map[string][]string
 	// InPlace has the resources to be changed while the container runs, by its
-	// name. Where its resizePolicy asks for a restart they are in Containers.
+	// name; under "" those of the pod as a whole. Where the container's resizePolicy
+	// asks for a restart they are in Containers.
 	InPlace map[string][]string
 	// Live has the changes that take effect by themselves.
 	Live []string
@@ -49,6 +50,9 @@ func Changed(old, new *v1.Pod) Changes {
 			continue
 		}
 		c.container(b, a)
+	}
+	if whole := paths(diff(podResourceLeaves(old), podResourceLeaves(new)), ""); len(whole) > 0 {
+		c.InPlace = put(c.InPlace, "", whole)
 	}
 	c.Live = append(c.Live, livePaths(old, new)...)
 	slices.Sort(c.Live)
@@ -89,6 +93,10 @@ func put(m map[string][]string, name string, paths []string) map[string][]string
 
 func resourceLeaves(c v1.Container) []leaf {
 	return under(flatten(c, ""), []string{"resources.limits", "resources.requests"})
+}
+
+func podResourceLeaves(p *v1.Pod) []leaf {
+	return under(flatten(p.Spec.Resources, "spec.resources"), []string{"spec.resources.limits", "spec.resources.requests"})
 }
 
 // restartsFor reports whether the container must restart for a change of a

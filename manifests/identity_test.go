@@ -145,11 +145,32 @@ func TestQOSClass(t *testing.T) {
 		if got := manifests.QOSClass(one(t, fmt.Sprintf(text, resources, ""), pod.FileSource).Object); got != want {
 			t.Errorf("%s: got %s, want %s", resources, got, want)
 		}
+		whole := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {resources: %s, containers: [{name: app, image: a}, {name: b, image: b}]}\n", resources)
+		if got := manifests.QOSClass(one(t, whole, pod.FileSource).Object); got != want {
+			t.Errorf("%s for the pod as a whole: got %s, want %s", resources, got, want)
+		}
 		if want == v1.PodQOSGuaranteed {
 			got := manifests.QOSClass(one(t, fmt.Sprintf(text, resources, ", {name: b, image: b}"), pod.FileSource).Object)
 			if got != v1.PodQOSBurstable {
 				t.Errorf("%s beside a container without: got %s", resources, got)
 			}
+		}
+	}
+}
+
+// C117: the two classes that every cluster has stand for their priority.
+func TestPriority(t *testing.T) {
+	for spec, want := range map[string]int32{
+		"": 0, "priority: 7": 7, "priorityClassName: system-node-critical": 2_000_001_000, "priorityClassName: system-cluster-critical": 2_000_000_000,
+		"priorityClassName: mine": 0, "{priorityClassName: mine, priority: 9}": 9,
+	} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {<<: %s, containers: [{name: app, image: a}]}\n"
+		if !strings.HasPrefix(spec, "{") {
+			spec = "{" + spec + "}"
+		}
+		p := one(t, fmt.Sprintf(text, spec), pod.FileSource).Object
+		if got := manifests.Priority(p); got != want || want != 0 && *p.Spec.Priority != want {
+			t.Errorf("%s: got %d, and %v in the pod; want %d", spec, got, p.Spec.Priority, want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
-	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/manifests/defaults"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -88,21 +88,28 @@ func quantities(cpu, memory string) v1.ResourceList {
 	return list
 }
 
-// C028: CPU values at the edges, and requests and limits given alone.
+// C028: CPU values at the edges, requests and limits given alone, and limits of
+// the pod as a whole.
 func TestResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		requests, limits v1.ResourceList
 		want             runtime.Resources
+		pod              *v1.ResourceRequirements
 	}{
-		"tiny":         {quantities("1m", ""), quantities("1m", ""), runtime.Resources{CPUShares: 2, CPUPeriod: 100000, CPUQuota: 1000}},
-		"request only": {quantities("250m", "32Mi"), nil, runtime.Resources{CPUShares: 256}},
-		"limit only":   {nil, quantities("500m", "64Mi"), runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 67108864}},
-		"none":         {nil, nil, runtime.Resources{CPUShares: 2}},
-		"a whole rack": {quantities("1000", ""), nil, runtime.Resources{CPUShares: 262144}},
+		"tiny":         {quantities("1m", ""), quantities("1m", ""), runtime.Resources{CPUShares: 2, CPUPeriod: 100000, CPUQuota: 1000}, nil},
+		"request only": {quantities("250m", "32Mi"), nil, runtime.Resources{CPUShares: 256}, nil},
+		"limit only":   {nil, quantities("500m", "64Mi"), runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 67108864}, nil},
+		"none":         {nil, nil, runtime.Resources{CPUShares: 2}, nil},
+		"a whole rack": {quantities("1000", ""), nil, runtime.Resources{CPUShares: 262144}, nil},
+		"only the pod has limits": {nil, nil, runtime.Resources{CPUShares: 1024, CPUPeriod: 100000, CPUQuota: 100000, Memory: 64 << 20},
+			&v1.ResourceRequirements{Limits: quantities("1", "64Mi")}},
+		"one of its own wins": {nil, quantities("500m", ""), runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20},
+			&v1.ResourceRequirements{Limits: quantities("1", "64Mi")}},
+		"requests of the pod are its own": {nil, nil, runtime.Resources{CPUShares: 2}, &v1.ResourceRequirements{Requests: quantities("1", "64Mi")}},
 	} {
-		p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: c.requests, Limits: c.limits}}}}}
+		p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: c.requests, Limits: c.limits}}}, Resources: c.pod}}
 		defaults.Pod(p)
-		if diff := cmp.Diff(c.want, reconcile.Resources(&p.Spec.Containers[0])); diff != "" {
+		if diff := cmp.Diff(c.want, reconcile.Resources(p, &p.Spec.Containers[0])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -110,28 +117,39 @@ func TestResources(t *testing.T) {
 
 // C116: the kernel is told whom to kill first.
 func TestOOMScoreAdj(t *testing.T) {
-	const memory = 8 << 30
 	for name, c := range map[string]struct {
-		requests, limits v1.ResourceList
-		priority         int32
-		class            v1.PodQOSClass
-		want             int
+		spec string
+		want int // of the container c
 	}{
-		"best effort":            {nil, nil, 0, v1.PodQOSBestEffort, 1000},
-		"guaranteed":             {quantities("1", "1Gi"), quantities("1", "1Gi"), 0, v1.PodQOSGuaranteed, -997},
-		"only limits":            {nil, quantities("1", "1Gi"), 0, v1.PodQOSGuaranteed, -997},
-		"burstable by 1Gi of 8":  {quantities("", "1Gi"), nil, 0, v1.PodQOSBurstable, 875},
-		"burstable by CPU alone": {quantities("1", ""), nil, 0, v1.PodQOSBurstable, 999},
-		"asks for all":           {quantities("", "8Gi"), nil, 0, v1.PodQOSBurstable, 3},
-		"critical":               {nil, nil, 2000001000, v1.PodQOSBestEffort, -997},
+		"best effort":                      {`containers: [{name: c}]`, 1000},
+		"guaranteed":                       {`containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}}]`, -997},
+		"only limits":                      {`containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}}}]`, -997},
+		"burstable by 1Gi of 8":            {`containers: [{name: c, resources: {requests: {memory: 1Gi}}}]`, 875},
+		"burstable by CPU alone":           {`containers: [{name: c, resources: {requests: {cpu: 1}}}]`, 999},
+		"burstable by another":             {`containers: [{name: c}, {name: d, resources: {requests: {memory: 1Gi}}}]`, 999},
+		"asks for all":                     {`containers: [{name: c, resources: {requests: {memory: 8Gi}}}]`, 3},
+		"of the highest priority":          {`{priority: 2000001000, containers: [{name: c}]}`, -997},
+		"critical to the node":             {`{priorityClassName: system-node-critical, containers: [{name: c}]}`, -997},
+		"critical to the cluster alone":    {`{priorityClassName: system-cluster-critical, containers: [{name: c}]}`, 1000},
+		"a sidecar, as the one it serves":  {`{initContainers: [{name: c, restartPolicy: Always}], containers: [{name: d, resources: {requests: {memory: 1Gi}}}, {name: e, resources: {requests: {memory: 2Gi}}}]}`, 875},
+		"a sidecar that asks for more":     {`{initContainers: [{name: c, restartPolicy: Always, resources: {requests: {memory: 2Gi}}}], containers: [{name: d, resources: {requests: {memory: 1Gi}}}]}`, 750},
+		"an init container that is none":   {`{initContainers: [{name: c}], containers: [{name: d, resources: {requests: {memory: 1Gi}}}]}`, 999},
+		"a share of what the pod asks for": {`{resources: {requests: {memory: 4Gi}}, containers: [{name: c, resources: {requests: {memory: 1Gi}}}, {name: d, resources: {requests: {memory: 1Gi}}}]}`, 750},
+		"guaranteed as a whole":            {`{resources: {limits: {cpu: 1, memory: 1Gi}}, containers: [{name: c}]}`, -997},
 	} {
-		p := &v1.Pod{Spec: v1.PodSpec{Priority: &c.priority, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: c.requests, Limits: c.limits}}}}}
-		defaults.Pod(p)
-		if got := manifests.QOSClass(p); got != c.class {
-			t.Errorf("%s: class %s, want %s", name, got, c.class)
+		var p v1.Pod
+		if err := yaml.UnmarshalStrict([]byte(c.spec), &p.Spec); err != nil {
+			t.Fatal(err)
 		}
-		if got := reconcile.OOMScoreAdj(p, &p.Spec.Containers[0], memory); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+		defaults.Pod(&p)
+		all := append(p.Spec.InitContainers, p.Spec.Containers...)
+		for i := range all {
+			if all[i].Name != "c" {
+				continue
+			}
+			if got := reconcile.OOMScoreAdj(&p, &all[i], 8<<30); got != c.want {
+				t.Errorf("%s: %d, want %d", name, got, c.want)
+			}
 		}
 	}
 }

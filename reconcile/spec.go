@@ -79,7 +79,7 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		Users:       userNamespace(p.Object),
 		StopSignal:  stopSignal(c),
 		Mounts:      mounts,
-		Resources:   resources(c),
+		Resources:   resources(p.Object, c),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
 }
@@ -99,29 +99,4 @@ func expandAll(words []string, lookup func(string) (string, bool)) []string {
 		out = append(out, expand(w, lookup))
 	}
 	return out
-}
-
-// The engine's units of CPU, as the kubelet maps them.
-const (
-	sharesPerCPU = 1024
-	minShares    = 2
-	maxShares    = 262144
-	quotaPeriod  = 100_000 // µs
-	minQuota     = 1_000   // µs
-)
-
-// resources returns the limits of a container in the engine's units.
-func resources(c *v1.Container) runtime.Resources {
-	var r runtime.Resources
-	request, limit := c.Resources.Requests.Cpu().MilliValue(), c.Resources.Limits.Cpu().MilliValue()
-	if _, asked := c.Resources.Requests[v1.ResourceCPU]; !asked {
-		request = limit
-	}
-	r.CPUShares = min(max(request*sharesPerCPU/1000, minShares), maxShares)
-	if limit > 0 {
-		r.CPUPeriod = quotaPeriod
-		r.CPUQuota = max(limit*quotaPeriod/1000, minQuota)
-	}
-	r.Memory = c.Resources.Limits.Memory().Value()
-	return r
 }

@@ -66,8 +66,8 @@ func setPodResources(spec *v1.PodSpec) {
 	if requests == nil {
 		requests = v1.ResourceList{}
 	}
-	limitSum := sum(spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Limits })
-	requestSum := sum(spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Requests })
+	limitSum := Sum(spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Limits })
+	requestSum := Sum(spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Requests })
 
 	fill(limits, limitSum, func(name v1.ResourceName) bool {
 		_, requested := requests[name]
@@ -115,10 +115,10 @@ func limitedEverywhere(spec *v1.PodSpec, name v1.ResourceName) bool {
 	return true
 }
 
-// sum is what the containers need together: the containers and sidecars that run
+// Sum returns what the containers need together: the containers and sidecars that run
 // side by side, or an init container with the sidecars that were started before
 // it, whichever is more.
-func sum(spec *v1.PodSpec, of func(*v1.ResourceRequirements) v1.ResourceList) v1.ResourceList {
+func Sum(spec *v1.PodSpec, of func(*v1.ResourceRequirements) v1.ResourceList) v1.ResourceList {
 	total, sidecars, peak := v1.ResourceList{}, v1.ResourceList{}, v1.ResourceList{}
 	for i := range spec.Containers {
 		add(total, of(&spec.Containers[i].Resources))

@@ -137,6 +137,12 @@ func literal(v reflect.Value) string {
 
 // notes adds what hangs on more than one field.
 func (c *checker) notes(p *v1.Pod) {
+	if class := p.Spec.PriorityClassName; class != "" && !strings.HasPrefix(class, "system-") && p.Spec.Priority == nil {
+		c.findings = append(c.findings, Finding{
+			Path: "spec.priorityClassName", Verdict: Accepted, Warn: true,
+			Reason: "has no effect here: priority classes are an API server's to keep, so without spec.priority it is 0",
+		})
+	}
 	for i, v := range p.Spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
 			c.findings = append(c.findings, Finding{

@@ -9,17 +9,15 @@ import (
 // Doc returns the table for people, in Markdown.
 func Doc() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `# What becomes of each field of a pod
+	b.WriteString(`# What becomes of each field of a pod
 
 <!-- Generated from manifests/fields by go generate; edit the table there. -->
 
-A field stands for all that is below it, unless that has a line of its own. `+"`[]`"+` is any item of a list, `+"`{}`"+`
+A field stands for all that is below it, unless that has a line of its own. ` + "`[]`" + ` is any item of a list, ` + "`{}`" + `
 any value of a map.
 
-%s
-
 - **acted on**: what it asks for is done.
-- **accepted**: it has no effect here; `+"`podkeeper validate`"+` says so.
+- **accepted**: it has no effect here; ` + "`podkeeper validate`" + ` says so.
 - **refused**: the pod does not run while the field asks for something. Absent, empty and the values in parentheses ask for nothing.
 - **request-checked**: acted on, but it needs something that the machines lack on which the tests run. They hold the exact
   request to the engine or the kernel, and that a machine without it refuses the pod before anything is made for it.
@@ -30,7 +28,7 @@ counts for the pod as a whole. The last column names the tests that show it, by 
 
 | field | verdict | | an edit | shown by |
 |---|---|---|---|---|
-`, count())
+`)
 	for _, r := range Table() {
 		if strings.HasPrefix(r.Path, "spec.initContainers[]") || strings.HasPrefix(r.Path, "spec.ephemeralContainers[]") {
 			continue
@@ -42,16 +40,6 @@ counts for the pod as a whole. The last column names the tests that show it, by 
 		fmt.Fprintf(&b, "| `%s` | %s%s | %s | %s | %s |\n", r.Path, verdict(full), values(full), reason(full), full.Class, shown(full))
 	}
 	return b.Bytes()
-}
-
-// count says how many fields there are of each verdict.
-func count() string {
-	n := map[Verdict]int{}
-	leaves := Leaves()
-	for _, leaf := range leaves {
-		n[Of(leaf).Verdict]++
-	}
-	return fmt.Sprintf("Of %d fields %d are acted on, %d accepted, %d refused.", len(leaves), n[Acted], n[Accepted], n[Refused])
 }
 
 func values(r Rule) string {

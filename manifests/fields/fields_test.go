@@ -59,6 +59,8 @@ spec:
   restartPolicy: Never
   dnsPolicy: Default
   volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /x, type: File}}, {name: c, emptyDir: {medium: Memory, sizeLimit: 1Mi}}]
+  priorityClassName: system-node-critical
+  resources: {limits: {cpu: 1, memory: 1Mi}, requests: {cpu: 1}}
   containers: [{name: a, image: b, env: [{name: a, value: b}], ports: [{hostPort: 1}], resources: {limits: {cpu: 1, memory: 1Mi}}, volumeMounts: [{name: a, mountPath: /a, readOnly: true}]}]
 `, nil},
 		"what asks for nothing says nothing": {`
@@ -80,26 +82,28 @@ spec:
   affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}, {key: b}]}]}}}
   tolerations: [{operator: Exists}]
   priority: 0
+  priorityClassName: mine
   volumes: [{name: a, emptyDir: {sizeLimit: 1Gi}}]
-  containers: [{terminationMessagePath: /x, resources: {requests: {ephemeral-storage: 1Gi}}}]
+  resources: {limits: {hugepages-1Gi: 1Gi}}
+  containers: [{terminationMessagePath: /x, resources: {requests: {ephemeral-storage: 1Gi}, limits: {hugepages-2Mi: 2Mi}}}]
 status: {phase: Running, hostIP: 1.2.3.4}
 `, []string{
 			"accepted metadata.annotations[kubernetes.io/config.hash] has no effect here: it is the agent's to set",
 			"accepted metadata.ownerReferences has no effect here: it is an API server's to set",
 			"accepted metadata.resourceVersion has no effect here: it is an API server's to set",
 			"accepted spec.affinity has no effect here: there is no scheduler, and one node",
-			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: the use of disk is not limited by this version",
+			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
 			"accepted spec.containers[0].terminationMessagePath has no effect here: termination messages are not read by this version",
-			"accepted spec.priority has no effect here: nothing is evicted by this version",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",
 			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here: only that of medium Memory is enforced by this version",
 			"accepted status has no effect here: it is found out, not given",
 		}},
 		"what has no effect and may be missed is a warning": {`
-spec: {serviceAccountName: robot, automountServiceAccountToken: true}
+spec: {serviceAccountName: robot, automountServiceAccountToken: true, priorityClassName: mine}
 `, []string{
 			"accepted spec.automountServiceAccountToken has no effect here: no token is mounted, since there is no API server that gives one (warning)",
+			"accepted spec.priorityClassName has no effect here: priority classes are an API server's to keep, so without spec.priority it is 0 (warning)",
 			"accepted spec.serviceAccountName has no effect here: no token is mounted, since there is no API server that gives one (warning)",
 		}},
 		"what asks for something that is not done is refused": {`

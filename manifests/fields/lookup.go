@@ -94,7 +94,7 @@ func leaves(t reflect.Type, pattern string, out *[]string) {
 
 func knownKeys(t reflect.Type, pattern string) []string {
 	switch {
-	case t == reflect.TypeFor[v1.ResourceList]() && strings.HasPrefix(pattern, "spec.") && strings.Contains(pattern, "ontainers[]."):
+	case t == reflect.TypeFor[v1.ResourceList]() && (strings.Contains(pattern, "ontainers[].") || strings.HasPrefix(pattern, "spec.resources.")):
 		return []string{"cpu", "memory", "ephemeral-storage", hugePages}
 	case pattern == "metadata.annotations":
 		return AgentAnnotations()

@@ -5,14 +5,25 @@ import (
 	"strings"
 )
 
+// Reasons that several rules give.
 const (
-	unsupported  = "not supported by this version"
+	unsupported = "not supported by this version"
+
 	noSocketHook = "Kubernetes has never run such a hook, and would fail the container for it; use exec or httpGet"
-	noScheduler  = "there is no scheduler, and one node"
-	byScheduler  = "ResourceClaims are allocated by a scheduler, and there is none; a device can be had by a hostPath below /dev"
-	noToken      = "no token is mounted, since there is no API server that gives one"
-	ofServer     = "it is an API server's to set"
-	ofAgent      = "it is the agent's to set"
+
+	noScheduler = "there is no scheduler, and one node"
+
+	byScheduler = "ResourceClaims are allocated by a scheduler, and there is none; a device can be had by a hostPath below /dev"
+
+	noToken = "no token is mounted, since there is no API server that gives one"
+
+	ofServer = "it is an API server's to set"
+
+	ofAgent = "it is the agent's to set"
+
+	onDisk = "how much disk a container takes is not limited"
+
+	onHugePages = "huge pages that are set aside (no container is kept to its share of them)"
 )
 
 // Table returns all rules, sorted by path.

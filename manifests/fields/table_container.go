@@ -69,8 +69,8 @@ func containers(list string) []Rule {
 			Rule{Path: side, Verdict: Refused, Reason: "there are no device plugins; a device can be had by a hostPath below /dev", Each: true},
 			Rule{Path: side + "{cpu}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "runtime/docker.TestSmallestLimits")},
 			Rule{Path: side + "{memory}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "agent.TestOutOfMemory")},
-			Rule{Path: side + "{hugepages-*}", Verdict: Acted, Needs: "huge pages that are set aside (no container is kept to its share of them)", Tests: tests("reconcile.TestLacking", "agent.TestWhatTheMachineLacks")},
-			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: "the use of disk is not limited by this version"},
+			Rule{Path: side + "{" + hugePages + "}", Verdict: Acted, Needs: onHugePages, Tests: tests("reconcile.TestLacking", "agent.TestWhatTheMachineLacks")},
+			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: onDisk},
 		)
 	}
 	for i := range rules {
