@@ -2,10 +2,16 @@
 // writes the instant at which it runs into a file, another when it is asked to
 // end, and another when it is told to fail.
 //
-//	stamp DIR NAME    writes DIR/NAME, DIR/NAME.term, DIR/NAME.exit
+//	stamp DIR NAME [PORT AFTER]
+//
+// writes DIR/NAME, DIR/NAME.term, DIR/NAME.exit. With a port it answers HTTP there
+// after a while, and writes DIR/NAME.up when it begins to, DIR/NAME.asked when it is
+// asked.
 package main
 
 import (
+	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,6 +24,9 @@ func main() {
 	now := time.Now()
 	file := filepath.Join(os.Args[1], os.Args[2])
 	write(file, now)
+	if len(os.Args) > 4 {
+		go serve(file, os.Args[3], os.Args[4])
+	}
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	fail := make(chan error)
@@ -37,6 +46,30 @@ func main() {
 	case <-fail:
 		write(file+".exit", time.Now())
 		os.Exit(1)
+	}
+}
+
+// serve answers every request with 200.
+func serve(file, port, after string) {
+	delay, err := time.ParseDuration(after)
+	if err != nil {
+		os.Exit(3)
+	}
+	time.Sleep(delay)
+	l, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		os.Exit(3)
+	}
+	write(file+".up", time.Now())
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			os.Exit(3)
+		}
+		write(file+".asked", time.Now())
+		_, _ = conn.Read(make([]byte, 4096))
+		_, _ = io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\n")
+		_ = conn.Close()
 	}
 }
 
