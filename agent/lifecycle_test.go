@@ -139,3 +139,36 @@ func TestHostPortTakenByAStranger(t *testing.T) {
 		t.Errorf("%d containers, want a sandbox and a container", len(got))
 	}
 }
+
+// A pod that was active for as long as it may be fails, also where the agent was
+// away meanwhile, and stays so.
+func TestActiveDeadline(t *testing.T) {
+	w := newWorld(t)
+	w.write("late.yaml", manifest("{name: late}", sleeping("app"), shell("crash", "exit 3"))+"  activeDeadlineSeconds: 8\n")
+	w.write("away.yaml", withInit(manifest("{name: away}", sleeping("app")), sleeping("init"))+"  activeDeadlineSeconds: 8\n")
+	w.start()
+	s := w.await("they are admitted", not(gone("late")), not(gone("away")), func(s server.State) bool {
+		c := status(s, "late", "app")
+		return c != nil && c.State.Running != nil
+	})
+	began := find(s, "late").Pod.Status.StartTime.Time
+	w.stop()
+	w.poll("the deadline is over", func() bool { return time.Since(began) > 9*time.Second })
+	for range 2 {
+		w.start()
+		for _, name := range []string{"late", "away"} {
+			s := w.await("it failed", phase(name, v1.PodFailed), settled(name))
+			if got := find(s, name).Pod.Status; got.Reason != "DeadlineExceeded" || !got.StartTime.Time.Equal(began) && name == "late" {
+				t.Errorf("%s: reason %q, started %s, want DeadlineExceeded, %s", name, got.Reason, got.StartTime, began)
+			}
+		}
+		if running := w.ids(); len(running) > 0 {
+			t.Errorf("%v run", running)
+		}
+		w.stop()
+	}
+}
+
+func settled(name string) condition {
+	return func(s server.State) bool { p := find(s, name); return p != nil && p.Settled() }
+}

@@ -98,6 +98,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		e.linked[id] = true
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
+		delete(e.begun, o.step.UID)
 		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	}
 }

@@ -66,6 +66,9 @@ type Input struct {
 	DigestKey DigestKey
 	// Written has the content that this process gave to volumes.
 	Written map[VolumeKey][]volume.File
+	// Begun has, by UID, since when a generation is active, on the clock of Now; one
+	// without an entry begins now.
+	Begun map[types.UID]time.Time
 	// Ending is since when the containers of the pod are being ended, on the clock
 	// of Now; zero where they are not.
 	Ending time.Time

@@ -1,14 +1,19 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // finished reports whether the pod has come to its end: every primary container
-// had its last attempt, or it cannot be initialised.
+// had its last attempt, or it cannot be initialised, or the node ends it.
 func (g *generationPlan) finished() bool {
+	if g.state.End != (End{}) {
+		return true
+	}
 	over := true
 	for _, m := range g.members {
 		switch m.kind {
@@ -44,11 +49,29 @@ func (g *generationPlan) last(name string) *Termination {
 	return was.Last
 }
 
+// meetDeadline fails a pod that was active for as long as it may be.
+func (g *generationPlan) meetDeadline() {
+	seconds := g.pod.Object.Spec.ActiveDeadlineSeconds
+	if seconds == nil || g.plan.Finished {
+		return
+	}
+	begun, ok := g.in.Begun[g.uid]
+	if !ok {
+		begun = g.in.Now
+	}
+	if until := begun.Add(time.Duration(*seconds) * time.Second); g.in.Now.Before(until) {
+		g.wakeAt(until)
+		return
+	}
+	g.state.End = End{DeadlineExceeded, "Pod was active on the node longer than the specified deadline"}
+	g.plan.Finished = true
+}
+
 // finish ends what still runs of a pod that has come to its end, in its order,
 // and takes its sandbox away.
 func (g *generationPlan) finish() {
 	left := slices.DeleteFunc(slices.Clone(g.observed), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
-	for _, s := range g.in.ending(left, g.pod, Finished) {
+	for _, s := range g.in.ending(left, g.pod, cmp.Or(g.state.End.Reason, Finished)) {
 		g.add(s)
 		g.wave, g.plan.Ending = s.Wave+1, true
 	}

@@ -47,6 +47,7 @@ func (g *generationPlan) run() {
 	if g.state.Admitted.IsZero() {
 		g.state.Admitted = g.in.Wall
 	}
+	g.meetDeadline()
 	switch {
 	case g.plan.Finished:
 		g.finish()

@@ -164,7 +164,7 @@ var variants = []string{
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: OnFailure\n  hostname: h\n  containers: [{name: b, image: busybox:1}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  initContainers: [{name: i, image: busybox:1}, {name: s, image: busybox:1, restartPolicy: Always}, {name: j, image: busybox:2}]\n  containers: [{name: a, image: busybox:1, lifecycle: {postStart: {exec: {command: [x]}}}}, {name: b, image: busybox:2, restartPolicy: Never, lifecycle: {preStop: {sleep: {seconds: 1}}}}]\n",
 	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u2}\nspec:\n  restartPolicy: Never\n  initContainers: [{name: s, image: busybox:1, restartPolicy: Always}, {name: i, image: busybox:1}, {name: t, image: busybox:1, restartPolicy: Always}]\n  containers: [{name: a, image: busybox:1}]\n",
-	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u1}\nspec:\n  hostname: h\n  containers: [{name: a, image: 'busybox:latest', ports: [{containerPort: 80, hostPort: 80}]}]\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u1}\nspec:\n  hostname: h\n  activeDeadlineSeconds: 10\n  containers: [{name: a, image: 'busybox:latest', ports: [{containerPort: 80, hostPort: 80}]}]\n",
 }
 
 func drawPod(t *rapid.T, label string) *pod.Pod {
@@ -186,6 +186,9 @@ func drawInput(t *rapid.T) reconcile.Input {
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[string]reconcile.Pull),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
 		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
+	}
+	if rapid.Bool().Draw(t, "is active") {
+		in.Begun = map[types.UID]time.Time{"u1": start.Add(-time.Duration(rapid.IntRange(0, 20).Draw(t, "for")) * time.Second)}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "is ending") == 0 {
 		in.Ending = start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second)

@@ -89,7 +89,9 @@ type observedFile struct {
 	// State is what state.json says; by default that nothing happened.
 	State *reconcile.State
 	// Lost: pod.json is lost.
-	Lost     bool
+	Lost bool
+	// Active is for how long the pod has been.
+	Active   string
 	NoRemove string
 	Refused  string
 	Images   map[string]string // name → present, absent, missed, failed, unknown
@@ -130,7 +132,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	if obs.Refused != "" {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: obs.Refused}
@@ -153,6 +155,9 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	uid := manifests.MintUID("/root", "node", admitted.Key(), admitted.Hash)
 	if admitted.ExplicitUID() != "" {
 		uid = admitted.ExplicitUID()
+	}
+	if obs.Active != "" {
+		in.Begun[uid] = start.Add(-duration(t, obs.Active))
 	}
 	for _, c := range obs.Containers {
 		from := admitted
@@ -210,7 +215,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	if obs.State == nil && len(in.Observed) > 0 {
 		// What is observed has been seen before: its state is written down.
 		before := in
-		before.Desired = admitted
+		before.Desired, before.Begun = admitted, nil
 		if plan := reconcile.PlanPod(before); plan.State.Key == in.Key {
 			rec.State = plan.State
 			in.Records[uid] = rec

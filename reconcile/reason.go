@@ -54,10 +54,11 @@ const (
 	PolicyNever         Reason = "PullPolicyNever"
 )
 
-// How a container ended, as status shows it.
+// How a container or a pod ended, as status shows it.
 const (
 	Completed          Reason = "Completed"
 	Failed             Reason = "Error"
 	OOMKilled          Reason = "OOMKilled"
+	DeadlineExceeded   Reason = "DeadlineExceeded"
 	ContainerCannotRun Reason = "ContainerCannotRun"
 )

@@ -37,11 +37,20 @@ type State struct {
 	Sandboxes int `json:"sandboxes,omitempty"`
 	// Initialized is the sandbox in which all init containers have done their work.
 	Initialized runtime.SandboxRef `json:"initialized,omitzero"`
+	// End is why the node ended the pod although its containers had not; zero where it
+	// did not. It is for good.
+	End End `json:"end,omitzero"`
 	// Conditions has when each condition of the pod last changed.
 	Conditions map[v1.PodConditionType]Transition `json:"conditions,omitempty"`
 	// Leaving: its removal has begun, and is carried to its end whatever is wanted
 	// meanwhile. What our own removal stopped says nothing of how the pod ended.
 	Leaving bool `json:"leaving,omitempty"`
+}
+
+// End is why a pod has failed as a whole, in the words of Kubernetes.
+type End struct {
+	Reason  Reason `json:"reason"`
+	Message string `json:"message,omitempty"`
 }
 
 // Transition is the last change of a condition.

@@ -95,8 +95,9 @@ type entry struct {
 
 	plan   Plan
 	ending time.Time // since when its plans have ended containers
-	busy   bool      // a wave is under way
-	queued bool      // its wave waits for others
+	begun  map[types.UID]time.Time
+	busy   bool // a wave is under way
+	queued bool // its wave waits for others
 	wave   []Step
 	began  time.Time
 	wake   time.Time
@@ -194,6 +195,7 @@ func (s *state) entry(key pod.Key) *entry {
 			written:    make(map[VolumeKey][]volume.File),
 			probes:     make(map[string]ProbeState),
 			hooks:      make(map[string]*hookRun),
+			begun:      make(map[types.UID]time.Time),
 			complaints: make(map[string]Complaint),
 			touched:    make(map[string]bool),
 		}
@@ -419,9 +421,16 @@ func (s *state) input(e *entry) Input {
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
-		Ended: e.ended, Linked: e.linked, Updated: e.updated, Probes: e.probes, Hooks: e.hookStates(), Ending: e.ending,
+		Ended: e.ended, Linked: e.linked, Updated: e.updated,
+		Probes: e.probes, Hooks: e.hookStates(),
+		Ending: e.ending, Begun: e.begun,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+	}
+	for uid, rec := range e.records {
+		if _, ok := e.begun[uid]; !ok && !rec.State.Admitted.IsZero() {
+			e.begun[uid] = happenedAt(in.Now, in.Wall, rec.State.Admitted, false)
+		}
 	}
 	if e.desired != nil {
 		in.Unheard = s.unheard[e.desired.Origin]

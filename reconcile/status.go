@@ -39,7 +39,8 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 			status.InitContainerStatuses = append(status.InitContainerStatuses, s.container(m))
 		}
 	}
-	status.Phase = phase(object, status, s.initialized)
+	status.Phase = phase(object, status, state, s.initialized)
+	status.Reason, status.Message = string(state.End.Reason), state.End.Message
 	if plan.Blocked != (Waiting{}) {
 		status.Reason, status.Message = string(plan.Blocked.Reason), plan.Blocked.Message
 	}
@@ -75,8 +76,9 @@ func setAddresses(status *v1.PodStatus, sandbox runtime.Container, addresses []s
 }
 
 // phase follows the pod lifecycle page of Kubernetes.
-func phase(p *v1.Pod, status v1.PodStatus, initialized bool) v1.PodPhase {
-	var waiting, running, again, failed, doomed bool
+func phase(p *v1.Pod, status v1.PodStatus, state State, initialized bool) v1.PodPhase {
+	var waiting, running, again, failed bool
+	doomed := state.End != (End{})
 	for _, m := range members(p) {
 		s := statusOf(status, m)
 		ended, last := s.State.Terminated, s.LastTerminationState.Terminated

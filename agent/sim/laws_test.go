@@ -257,7 +257,7 @@ func (l *laws) stopped(c *life) {
 		}
 		return
 	}
-	if l.served(c, others) || l.hookFails(c) {
+	if l.served(c, others) || l.hookFails(c) || l.overdue(c) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
@@ -280,6 +280,14 @@ func (l *laws) served(c *life, others []*life) bool {
 	}
 	return sidecar(c.Identity.Name) && !slices.ContainsFunc(others, func(o *life) bool {
 		return !o.IsSandbox() && o.State == runtime.Running && !sidecar(o.Identity.Name)
+	})
+}
+
+// overdue: the pod may be active for a limited time.
+func (l *laws) overdue(c *life) bool {
+	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
+		d := p.Object.Spec.ActiveDeadlineSeconds
+		return d != nil && time.Since(l.start) >= time.Duration(*d)*time.Second
 	})
 }
 

@@ -4,7 +4,7 @@ func spec() []Rule {
 	return []Rule{
 		{Path: "spec.restartPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestRunToCompletion", "agent.TestReboots")},
 		{Path: "spec.terminationGracePeriodSeconds", Verdict: Acted, Class: Live, Tests: tests("agent.TestNoGracePeriod", "agent.TestEditGivesTheOldContainerTime")},
-		{Path: "spec.activeDeadlineSeconds", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: "spec.activeDeadlineSeconds", Verdict: Acted, Class: Live, Tests: tests("agent.TestActiveDeadline")},
 		{Path: "spec.hostNetwork", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
 		{Path: "spec.hostPID", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
 		{Path: "spec.hostIPC", Verdict: Acted, Class: Pod, Tests: tests("runtime/docker.TestNamespaces")},
