@@ -165,7 +165,7 @@ func (l *laws) created(c *life) {
 		if o == c || o.Identity.Name != c.Identity.Name || o.UID != c.UID || o.PodHash != c.PodHash || o.ContainerHash != c.ContainerHash || o.Sandbox != c.Sandbox {
 			continue
 		}
-		if o.State == runtime.Running && o.byUs || o.State == runtime.Created && !o.Ended() {
+		if o.State == runtime.Running && o.byUs && !l.objectsChanged(o) || o.State == runtime.Created && !o.Ended() {
 			l.violate(twice, "%s is made while %s is there, %s", c.Name, o.Name, o.State)
 		}
 	}
@@ -176,7 +176,7 @@ func (l *laws) created(c *life) {
 		return
 	}
 	l.paced(c)
-	if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return asIn(p, c) }) {
+	if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return l.asIn(p, c) }) {
 		l.violate(undesired, "%s: image %s, command %q, env %q", c.Name, c.Spec.Image, c.Spec.Command, c.Spec.Env)
 	}
 }
@@ -196,17 +196,14 @@ func (l *laws) paced(c *life) {
 }
 
 // asIn reports whether a container was made as that version of the pod says.
-func asIn(p *pod.Pod, c *life) bool {
+func (l *laws) asIn(p *pod.Pod, c *life) bool {
 	if p.Hash != c.PodHash || p.Containers[c.Identity.Name] != c.ContainerHash {
 		return false
 	}
 	for _, want := range slices.Concat(p.Object.Spec.InitContainers, p.Object.Spec.Containers) {
 		if want.Name == c.Identity.Name {
-			var env []string
-			for _, e := range want.Env {
-				env = append(env, e.Name+"="+e.Value)
-			}
-			return want.Image == c.Spec.Image && slices.Equal(want.Command, c.Spec.Command) && slices.Equal(env, c.Spec.Env)
+			given := func(e v1.EnvVar, env string) bool { return l.truth.given(c.Key.Namespace, e, env) }
+			return want.Image == c.Spec.Image && slices.Equal(want.Command, c.Spec.Command) && slices.EqualFunc(want.Env, c.Spec.Env, given)
 		}
 	}
 	return false
@@ -261,7 +258,7 @@ func (l *laws) stopped(c *life) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
-	if l.truth.unlike(c.Key, c.made, same) || l.rivals(c, others) || l.orphaned(c) {
+	if l.truth.unlike(c.Key, c.made, same) || l.objectsChanged(c) || l.rivals(c, others) || l.orphaned(c) {
 		return
 	}
 	law := silence

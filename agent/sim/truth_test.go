@@ -19,6 +19,8 @@ type truth struct {
 	said  map[pod.Key]map[pod.Origin][]saying
 	// unsure has the origins that say something unreadable, or nothing, now.
 	unsure map[pod.Origin]bool
+	// objects has every version of an object, in the order in which they were said.
+	objects map[pod.ObjectKey][]content
 }
 
 // saying is what an origin said of a key since an instant: a version, or nil.
@@ -28,7 +30,7 @@ type saying struct {
 }
 
 func newTruth(parse sources.ParseFunc) *truth {
-	return &truth{parse: parse, said: map[pod.Key]map[pod.Origin][]saying{}, unsure: map[pod.Origin]bool{}}
+	return &truth{parse: parse, said: map[pod.Key]map[pod.Origin][]saying{}, unsure: map[pod.Origin]bool{}, objects: map[pod.ObjectKey][]content{}}
 }
 
 // says takes in what an origin holds from now on.
@@ -51,6 +53,9 @@ func (t *truth) take(o pod.Origin, res manifests.Result, failed bool) {
 	t.unsure[o] = failed
 	named := map[pod.Key]bool{}
 	for _, d := range res.Documents {
+		if d.Object != nil {
+			t.sayObject(d.Object)
+		}
 		if d.Pod != nil && !named[d.Pod.Key()] {
 			named[d.Pod.Key()] = true
 			t.add(d.Pod.Key(), o, d.Pod)
