@@ -60,7 +60,7 @@ func metadata() []Rule {
 		{Path: "metadata.namespace", Verdict: Acted, Tests: tests("manifests.TestIdentity", "agent.TestLogLinks")},
 		{Path: "metadata.uid", Verdict: Acted, Tests: tests("agent.TestUIDThatIsInUse")},
 		{Path: "metadata.labels", Verdict: Acted, Class: Live, Tests: tests("agent.TestEditOfOneContainer")},
-		{Path: "metadata.annotations", Verdict: Acted, Class: Live, Tests: tests("manifests.TestUpdateReplace")},
+		{Path: "metadata.annotations", Verdict: Acted, Class: Live, Tests: tests("manifests.TestUpdateReplace", "agent.TestRestartOnChange")},
 		{Path: "metadata.generateName", Verdict: Accepted, Reason: "a pod of a manifest has a name"},
 		{Path: "status", Verdict: Accepted, Class: None, Reason: "it is found out, not given"},
 	}
