@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -269,5 +270,35 @@ func waiting(name, container, reason, message string) condition {
 	return func(s server.State) bool {
 		c := status(s, name, container)
 		return c != nil && c.State.Waiting != nil && c.State.Waiting.Reason == reason && c.State.Waiting.Message == message
+	}
+}
+
+// An init container writes the variables of the next.
+func TestVariablesFromAFile(t *testing.T) {
+	w := newWorld(t)
+	const variable = "{name: %s, valueFrom: {fileKeyRef: {volumeName: v, path: %s, key: %s, optional: %t}}}"
+	env := func(list ...string) string { return "env: [" + strings.Join(list, ", ") + "]" }
+	w.write("files.yaml", manifest("{name: files}",
+		sleeping("app", env(fmt.Sprintf(variable, "A", "env", "A", false), fmt.Sprintf(variable, "O", "env", "none", true), fmt.Sprintf(variable, "M", "none", "A", true), "{name: AA, value: '$(A)-$(O)'}")),
+		sleeping("waits", env(fmt.Sprintf(variable, "B", "sub/later", "B", false)), "volumeMounts: [{name: v, mountPath: /w}]"),
+		sleeping("escapes", env(fmt.Sprintf(variable, "C", "link", "C", false))))+`
+  initContainers:
+  - {name: init, image: "busybox:stable", command: ["sh", "-c", "printf \"# made by init\\nA='one\\n two'\\n\" >/v/env; ln -s /etc/hostname /v/link; mkdir /v/sub"], volumeMounts: [{name: v, mountPath: /v}]}
+  volumes: [{name: v, emptyDir: {}}]
+`)
+	w.start()
+	s := w.await("what can, runs", runs("files", "app", 0),
+		waiting("files", "waits", "CreateContainerConfigError", `file "sub/later" of volume "v": not found`),
+		waits("files", "escapes", "CreateContainerConfigError"))
+	got := w.inspect(w.ids()["files-node/app/0"]).Config.Env
+	for _, want := range []string{"A=one\n two", "AA=one\n two-$(O)"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("environment %q lacks %q", got, want)
+		}
+	}
+	writeFile(t, filepath.Join(w.volume(find(s, "files").Pod.UID, "empty-dir", "v"), "sub/later"), "B='two'\n")
+	w.await("it goes on", runs("files", "waits", 0))
+	if env := w.inspect(w.ids()["files-node/waits/0"]).Config.Env; !slices.Contains(env, "B=two") {
+		t.Errorf("environment %q", env)
 	}
 }

@@ -78,7 +78,7 @@ func quoteMap(m map[string]string) string {
 // pod, else the node has.
 func (s surroundings) resource(c *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
 	if ref.ContainerName != "" {
-		if c = anyContainerOf(s.pod, ref.ContainerName); c == nil {
+		if c = containerOf(s.pod, ref.ContainerName); c == nil {
 			return "", fmt.Errorf("container %s not found", ref.ContainerName)
 		}
 	}
@@ -130,17 +130,4 @@ func ceiling(amount, divisor int64) string {
 		n++
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// anyContainerOf returns a container of a pod by its name, init containers
-// included.
-func anyContainerOf(p *v1.Pod, name string) *v1.Container {
-	for _, list := range [][]v1.Container{p.Spec.Containers, p.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }

@@ -264,6 +264,7 @@ func (j job) security(c *v1.Container) (runtime.Security, error) {
 // surroundings returns what a container that the step makes may be told.
 func (j job) surroundings(s Step) surroundings {
 	about := surroundings{pod: j.pod.Object, uid: s.UID, node: j.node, objects: j.objects}
+	about.file = func(name, path string) (string, bool, error) { return j.envFile(s.UID, name, path) }
 	for _, c := range j.observed {
 		if c.ID == s.Sandbox.ID {
 			about.podIPs = c.IPs

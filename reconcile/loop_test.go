@@ -25,14 +25,15 @@ import (
 
 // rig is a loop on a model of an engine, in a bubble of virtual time.
 type rig struct {
-	t      *testing.T
-	engine *fake.Engine
-	loop   *reconcile.Loop
-	stop   func() // ends the loop
-	sets   chan pod.Set
-	files  *files
-	log    *lines
-	vanish string // an image that is gone whenever it was pulled
+	t       *testing.T
+	engine  *fake.Engine
+	loop    *reconcile.Loop
+	stop    func() // ends the loop
+	sets    chan pod.Set
+	files   *files
+	volumes *shelf
+	log     *lines
+	vanish  string // an image that is gone whenever it was pulled
 	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
 	// over the other one.
 	check atomic.Value
@@ -45,7 +46,7 @@ func inRig(t *testing.T, f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{
 			t: t, engine: fake.New(fake.Config{Fate: fake.Immediate()}), sets: make(chan pod.Set),
-			files: &files{data: make(map[string][]byte)}, log: new(lines),
+			files: &files{data: make(map[string][]byte)}, volumes: &shelf{files: make(map[string]string)}, log: new(lines),
 		}
 		r.engine.SetImage("present:1", fake.Image{Present: true})
 		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
@@ -58,7 +59,7 @@ func inRig(t *testing.T, f func(*rig)) {
 func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy, Wall: wall}, reconcile.Deps{
-		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: noVolumes{}, Logs: noLogs{},
+		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},
@@ -78,7 +79,16 @@ func (r *rig) start(policy reconcile.Policy) {
 // want makes the pods of these manifests all that is desired.
 func (r *rig) want(texts ...string) {
 	r.t.Helper()
-	set := pod.Set{Claims: make(map[pod.Key][]*pod.Pod), Sources: []pod.Source{{ID: origin.Source, Spoken: true, Present: true}}}
+	r.wantWith("", texts...)
+}
+
+// wantWith does so with the objects of another manifest beside them.
+func (r *rig) wantWith(objects string, texts ...string) {
+	r.t.Helper()
+	set := pod.Set{Objects: make(map[pod.ObjectKey][]*pod.Object), Claims: make(map[pod.Key][]*pod.Pod), Sources: []pod.Source{{ID: origin.Source, Spoken: true, Present: true}}}
+	for key, object := range parseObjects([]byte(objects)) {
+		set.Objects[key] = append(set.Objects[key], object)
+	}
 	for _, text := range texts {
 		p := parsePod(r.t, []byte(text))
 		set.Claims[p.Key()] = append(set.Claims[p.Key()], p)
@@ -173,14 +183,36 @@ func (f *files) RemovePod(uid types.UID) error {
 	return nil
 }
 
-type noVolumes struct{}
+// shelf keeps what volumes were last given.
+type shelf struct {
+	mu     sync.Mutex
+	writes int
+	files  map[string]string // path and content of each file, by volume
+}
 
-func (noVolumes) Ensure(context.Context, volume.Request) error                { return nil }
-func (noVolumes) Path(r volume.Request) string                                { return "/" + r.Volume.Name }
-func (noVolumes) SubPath(volume.Request, string, int, string) (string, error) { return "", nil }
-func (noVolumes) ReadFile(volume.Request, string, int64) ([]byte, error)      { return nil, nil }
-func (noVolumes) Hosts(types.UID, []byte) (string, error)                     { return "/hosts", nil }
-func (noVolumes) Remove(types.UID) error                                      { return nil }
+func (v *shelf) Ensure(_ context.Context, r volume.Request) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	text := ""
+	for _, f := range r.Files {
+		text += f.Path + "=" + string(f.Data) + " "
+	}
+	v.writes++
+	v.files[r.Volume.Name] = text
+	return nil
+}
+
+func (v *shelf) seen(name string) (text string, writes int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.files[name], v.writes
+}
+
+func (*shelf) Path(r volume.Request) string                                { return "/" + r.Volume.Name }
+func (*shelf) SubPath(volume.Request, string, int, string) (string, error) { return "", nil }
+func (*shelf) ReadFile(volume.Request, string, int64) ([]byte, error)      { return nil, nil }
+func (*shelf) Hosts(types.UID, []byte) (string, error)                     { return "/hosts", nil }
+func (*shelf) Remove(types.UID) error                                      { return nil }
 
 type noLogs struct{}
 

@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -112,8 +114,28 @@ func parsePod(t *testing.T, data []byte) *pod.Pod {
 	return result.Documents[0].Pod
 }
 
+func parseObjects(data []byte) map[pod.ObjectKey]*pod.Object {
+	objects := make(map[pod.ObjectKey]*pod.Object)
+	for _, d := range manifests.Parse(data, origin, manifests.Options{}).Documents {
+		objects[d.ObjectKey] = d.Object
+	}
+	return objects
+}
+
+// written returns what the volumes of a pod were given, with these objects.
+func written(p *v1.Pod, uid types.UID, objects map[pod.ObjectKey]*pod.Object) map[reconcile.VolumeKey][]volume.File {
+	out := make(map[reconcile.VolumeKey][]volume.File)
+	for _, v := range p.Spec.Volumes {
+		if files, shown, err := reconcile.Content(v, reconcile.About{Pod: p, UID: uid, Objects: objects}); shown && err == nil {
+			out[reconcile.VolumeKey{UID: uid, Name: v.Name}] = files
+		}
+	}
+	return out
+}
+
 // readSituation builds the input of a plan. desired.yaml is what the sources
-// want, admitted.yaml (by default the same) what runs was made from.
+// want, admitted.yaml (by default the same) what runs was made from. objects.yaml
+// has what it may refer to, written.yaml what that was when volumes were written.
 func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	t.Helper()
 	files := make(map[string][]byte)
@@ -158,6 +180,10 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	}
 	if obs.Active != "" {
 		in.Begun[uid] = start.Add(-duration(t, obs.Active))
+	}
+	in.Objects = parseObjects(files["objects.yaml"])
+	if data, ok := files["written.yaml"]; ok {
+		in.Written = written(admitted.Object, uid, parseObjects(data))
 	}
 	for _, c := range obs.Containers {
 		from := admitted

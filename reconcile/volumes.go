@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -52,6 +53,21 @@ func (j job) ensureVolumes(ctx context.Context, about surroundings, volumes []v1
 		}
 	}
 	return nil
+}
+
+// maxEnvFile bounds what is read of a file with variables.
+const maxEnvFile = 64 << 10
+
+// envFile reads a file with variables in a volume of the pod.
+func (j job) envFile(uid types.UID, name, path string) (text string, found bool, err error) {
+	v, _ := volumeOf(j.pod.Object, name)
+	j.mounting.Lock()
+	defer j.mounting.Unlock()
+	data, err := j.deps.Volumes.ReadFile(volumeRequest(j.pod, uid, v), path, maxEnvFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return string(data), err == nil, err
 }
 
 // fileMode returns the permissions of a file, by default those of Kubernetes.

@@ -15,7 +15,7 @@ func containers(list string) []Rule {
 		{Path: ".workingDir", Verdict: Acted, Class: Container, Tests: tests("runtime/docker.TestRequests")},
 		{Path: ".env", Verdict: Acted, Class: Container, Tests: tests("agent.TestVariableExpansion")},
 		{Path: ".env[].valueFrom", Verdict: Acted, Tests: tests("agent.TestEnvironment", "reconcile.TestEnvironment")},
-		{Path: ".env[].valueFrom.fileKeyRef", Verdict: Refused, Reason: unsupported},
+		{Path: ".env[].valueFrom.fileKeyRef", Tests: tests("agent.TestVariablesFromAFile", "reconcile.TestEnvFile")},
 		{Path: ".envFrom", Verdict: Acted, Class: Container, Tests: tests("agent.TestEnvironment", "agent.TestContainerThatWaitsForItsConfig")},
 		{Path: ".ports", Verdict: Acted, Class: Live, Tests: tests("agent.TestTwoPodsWithOneHostPort")},
 		{Path: ".ports[].hostPort", Class: Pod, Tests: tests("agent.TestTwoPodsWithOneHostPort", "runtime/docker.TestHostPorts")},
