@@ -67,12 +67,14 @@ func TestSecretValuesAreNowhere(t *testing.T) {
 	w.write("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: leak, annotations: {note: "+canary+"}}\nstringData: {pw: "+canary+"}\nimmutable: true\n")
 	w.write("leak.yaml", manifest("{name: leak, annotations: {podkeeper.io/restart-on-change: 'true'}}",
 		sleeping("app", "env: [{name: PW, valueFrom: {secretKeyRef: {name: leak, key: pw}}}, {name: URL, value: 'http://u:$(PW)@h'}]",
-			"args: ['$(PW)']", "volumeMounts: [{name: s, mountPath: /s}]"),
-		sleeping("crash", "envFrom: [{secretRef: {name: leak}}]", "command: [sh, -c, 'echo $pw; exit 3']"),
+			"args: ['$(PW)']", "volumeMounts: [{name: s, mountPath: /s}]",
+			"readinessProbe: {exec: {command: [sh, -c, 'cat /s/pw; echo $PW; exit 1']}, periodSeconds: 1}"),
+		of("crash", "busybox:stable", "envFrom: [{secretRef: {name: leak}}]", "command: [sh, -c, 'echo $pw; exit 3']"),
+		sleeping("hook", "envFrom: [{secretRef: {name: leak}}]", "lifecycle: {postStart: {exec: {command: [sh, -c, 'echo token=$pw; exit 1']}}}"),
 	)+"  volumes: [{name: s, secret: {secretName: leak}}]\n")
 	w.write("waits.yaml", manifest("{name: waits}", sleeping("app", "env: [{name: PW, valueFrom: {secretKeyRef: {name: leak, key: none}}}]")))
 	w.start()
-	w.await("it runs", runs("leak", "app", 0), waits("leak", "crash", "CrashLoopBackOff"), waits("waits", "app", "CreateContainerConfigError"))
+	w.await("it runs", runs("leak", "app", 0), waits("leak", "crash", "CrashLoopBackOff"), waits("leak", "hook", "CrashLoopBackOff", "PostStartHookError"), waits("waits", "app", "CreateContainerConfigError"))
 	if env := w.inspect(w.ids()["leak-node/app/0"]).Config.Env; !strings.Contains(strings.Join(env, " "), "PW="+canary) {
 		t.Fatalf("the container does not have it: %q", env)
 	}
