@@ -254,7 +254,7 @@ func (l *laws) stopped(c *life) {
 		}
 		return
 	}
-	if l.served(c, others) || l.hookFails(c) || l.overdue(c) {
+	if l.served(c, others) || l.hookFails(c) || l.probeFails(c) || l.overdue(c) {
 		return
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
@@ -294,6 +294,22 @@ func (l *laws) hookFails(c *life) bool {
 		return slices.ContainsFunc(p.Object.Spec.Containers, func(o v1.Container) bool {
 			return o.Name == c.Identity.Name && o.Lifecycle != nil && o.Lifecycle.PostStart != nil &&
 				fake.ParseExec(o.Lifecycle.PostStart.Exec.Command).Code != 0
+		})
+	})
+}
+
+// probeFails: a container is ended for its startup or liveness probe.
+func (l *laws) probeFails(c *life) bool {
+	fails := func(p *v1.Probe) bool {
+		if p == nil {
+			return false
+		}
+		command := fake.ParseExec(p.Exec.Command)
+		return command.Code != 0 || !command.Exits
+	}
+	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
+		return slices.ContainsFunc(slices.Concat(p.Object.Spec.InitContainers, p.Object.Spec.Containers), func(o v1.Container) bool {
+			return o.Name == c.Identity.Name && (fails(o.StartupProbe) || fails(o.LivenessProbe))
 		})
 	})
 }

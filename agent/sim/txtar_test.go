@@ -212,6 +212,9 @@ func (s *script) picture(t *testing.T) string {
 			if w := c.State.Waiting; w != nil {
 				fmt.Fprintf(&b, "  %s waits: %s\n", c.Name, w.Reason)
 			}
+			if c.State.Running != nil && !c.Ready {
+				fmt.Fprintf(&b, "  %s is not ready\n", c.Name)
+			}
 		}
 	}
 	for _, c := range snap.Conflicts {

@@ -15,6 +15,7 @@ import (
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/fake"
 	"github.com/podkeeper/podkeeper/sources"
@@ -142,7 +143,7 @@ func (w *world) startAgent(fuse int) {
 	if w.lies.runtime != nil {
 		rt = w.lies.runtime(w, rt)
 	}
-	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log}
+	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log, Check: probe.NewChecker(commands{rt}).Check}
 	if w.lies.store != nil {
 		deps.Store = w.lies.store(store)
 	}
@@ -154,6 +155,14 @@ func (w *world) startAgent(fuse int) {
 		}
 		i.ended <- w.run(ctx, i.loop, list, rt)
 	}()
+}
+
+// commands runs those of probes; no others are simulated.
+type commands struct{ runtime.Runtime }
+
+func (c commands) Exec(ctx context.Context, id string, command []string, most int) (int, []byte, error) {
+	result, err := c.Runtime.Exec(ctx, id, command, most)
+	return result.ExitCode, result.Output, err
 }
 
 func (w *world) sources(files files, store session, transport http.RoundTripper) []sources.Source {
