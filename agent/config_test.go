@@ -226,10 +226,10 @@ spec:
   containers:
   - name: app
     image: busybox:stable
-    command: ["sh", "-c", "cat /s/a; echo; od -An -tx1 /s/b; cat /s/c; echo; stat -L -c %a /s/a /s/b /all/login/name /all/me; cat /all/login/name; grep -c ' /s tmpfs ' /proc/mounts; grep -c ' /all tmpfs ' /proc/mounts; trap 'exit 0' TERM; sleep 3600 & wait"]
+    command: ["sh", "-c", "cat /s/a; echo; od -An -tx1 /s/b; cat /s/c; echo; stat -L -c '%a %u' /s/a /s/b /all/login/name /all/me; cat /all/login/name; grep -c ' /s tmpfs ' /proc/mounts; grep -c ' /all tmpfs ' /proc/mounts; trap 'exit 0' TERM; sleep 3600 & wait"]
     volumeMounts: [{name: s, mountPath: /s, readOnly: true}, {name: all, mountPath: /all}]
   volumes:
-  - {name: s, secret: {secretName: sec, defaultMode: 0400, items: [{key: a, path: a}, {key: b, path: b, mode: 0440}, {key: c, path: c}]}}
+  - {name: s, secret: {secretName: sec, defaultMode: 0400, defaultUser: 1000, items: [{key: a, path: a}, {key: b, path: b, mode: 0440, user: 1001}, {key: c, path: c}]}}
   - name: all
     projected:
       defaultMode: 0444
@@ -241,7 +241,7 @@ spec:
 	w.start()
 	s := w.await("it runs", running("sec"))
 	app := w.ids()["sec-node/app/0"]
-	const want = "S3CR3T-4711\n 00 01 02\nYmFy\n400\n440\n400\n444\nYmFy1\n1\n"
+	const want = "S3CR3T-4711\n 00 01 02\nYmFy\n400 1000\n440 1001\n400 0\n444 0\nYmFy1\n1\n"
 	w.poll("it has looked", func() bool { return strings.Count(w.output(app), "\n") == strings.Count(want, "\n") })
 	diff(t, "what it sees", w.output(app), want)
 	uid := find(s, "sec").Pod.UID

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -18,8 +19,9 @@ import (
 type payload struct {
 	about surroundings
 	files map[string]volume.File
-	// mode is of the files that say no other.
+	// mode and user are of the files that say no other.
 	mode *int32
+	user *int64
 }
 
 // content returns the files of a volume that shows objects or the pod itself,
@@ -29,16 +31,16 @@ func (s surroundings) content(v v1.Volume) (files []volume.File, ok bool, err er
 	p := payload{about: s, files: make(map[string]volume.File)}
 	switch {
 	case v.ConfigMap != nil:
-		p.mode = v.ConfigMap.DefaultMode
+		p.mode, p.user = v.ConfigMap.DefaultMode, v.ConfigMap.DefaultUser
 		err = p.object(pod.ConfigMap, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional)
 	case v.Secret != nil:
-		p.mode = v.Secret.DefaultMode
+		p.mode, p.user = v.Secret.DefaultMode, v.Secret.DefaultUser
 		err = p.object(pod.Secret, v.Secret.SecretName, v.Secret.Items, v.Secret.Optional)
 	case v.DownwardAPI != nil:
-		p.mode = v.DownwardAPI.DefaultMode
+		p.mode, p.user = v.DownwardAPI.DefaultMode, v.DownwardAPI.DefaultUser
 		err = p.downward(v.DownwardAPI.Items)
 	case v.Projected != nil:
-		p.mode = v.Projected.DefaultMode
+		p.mode, p.user = v.Projected.DefaultMode, v.Projected.DefaultUser
 		err = p.projected(v.Projected.Sources)
 	default:
 		return nil, false, nil
@@ -81,7 +83,7 @@ func (p *payload) object(kind pod.ObjectKind, name string, items []v1.KeyToPath,
 	if len(items) == 0 {
 		for _, data := range []map[string]pod.Value{object.Data, object.BinaryData} {
 			for key, value := range data {
-				p.add(key, value.Reveal(), nil)
+				p.add(key, value.Reveal(), nil, nil)
 			}
 		}
 	}
@@ -89,7 +91,7 @@ func (p *payload) object(kind pod.ObjectKind, name string, items []v1.KeyToPath,
 		value, ok := object.Value(item.Key)
 		switch {
 		case ok:
-			p.add(item.Path, value.Reveal(), item.Mode)
+			p.add(item.Path, value.Reveal(), item.Mode, item.User)
 		case !isTrue(optional):
 			return errMissing{fmt.Sprintf("%s %q references non-existent key: %s", resourceName(kind), name, item.Key)}
 		}
@@ -109,18 +111,20 @@ func (p *payload) downward(items []v1.DownwardAPIVolumeFile) error {
 		if err != nil {
 			return err
 		}
-		p.add(item.Path, text, item.Mode)
+		p.add(item.Path, text, item.Mode, item.User)
 	}
 	return nil
 }
 
-func (p *payload) add(name, text string, mode *int32) {
-	f := volume.File{Path: path.Clean(name), Data: []byte(text)}
+func (p *payload) add(name, text string, mode *int32, user *int64) {
 	if mode == nil {
 		mode = p.mode
 	}
-	f.Mode = fileMode(mode)
-	p.files[f.Path] = f
+	if user == nil {
+		user = p.user
+	}
+	name = path.Clean(name)
+	p.files[name] = volume.File{Path: name, Data: []byte(text), Mode: fileMode(mode), User: user}
 }
 
 // clash reports a path that is to be a file and the folder of another.
@@ -150,6 +154,6 @@ func (s surroundings) missing(v v1.Volume) error {
 
 func sameFiles(a, b []volume.File) bool {
 	return slices.EqualFunc(a, b, func(a, b volume.File) bool {
-		return a.Path == b.Path && a.Mode == b.Mode && string(a.Data) == string(b.Data)
+		return a.Path == b.Path && a.Mode == b.Mode && bytes.Equal(a.Data, b.Data) && (a.User == b.User || a.User != nil && b.User != nil && *a.User == *b.User)
 	})
 }

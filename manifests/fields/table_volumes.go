@@ -4,7 +4,6 @@ package fields
 const (
 	gone      = "Kubernetes itself has no driver for it any more"
 	byDriver  = "CSI drivers are found through an API server; mount it on the machine, and take a hostPath"
-	owner     = unsupported
 	onMachine = "nothing here attaches such disks; mount it on the machine, and take a hostPath"
 )
 
@@ -35,15 +34,6 @@ func volumes() []Rule {
 		{Path: "csi", Verdict: Refused, Presence: true, Reason: byDriver},
 		{Path: "fc", Verdict: Refused, Presence: true, Reason: onMachine},
 		{Path: "flexVolume", Verdict: Refused, Presence: true, Reason: "Kubernetes has given it up for CSI; mount it on the machine, and take a hostPath"},
-	}
-	for _, kind := range []string{"configMap", "secret", "downwardAPI", "projected"} {
-		kinds = append(kinds, Rule{Path: kind + ".defaultUser", Verdict: Refused, Reason: owner})
-	}
-	for _, list := range []string{
-		"configMap.items", "secret.items", "downwardAPI.items",
-		"projected.sources[].configMap.items", "projected.sources[].secret.items", "projected.sources[].downwardAPI.items",
-	} {
-		kinds = append(kinds, Rule{Path: list + "[].user", Verdict: Refused, Reason: owner})
 	}
 	for _, kind := range []string{"awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "gcePersistentDisk", "portworxVolume", "vsphereVolume"} {
 		kinds = append(kinds, Rule{Path: kind, Verdict: Refused, Presence: true, Reason: byDriver})

@@ -144,6 +144,7 @@ type content struct {
 type held struct {
 	data  []byte
 	owner owner
+	user  int
 }
 
 func contentOf(volume *os.Root) (content, error) {
@@ -181,8 +182,9 @@ func (c *content) read(volume *os.Root) error {
 		if err != nil {
 			return err
 		}
-		own := owner{mode: uint32(info.Mode().Perm()), gid: int(info.Sys().(*syscall.Stat_t).Gid)}
-		c.files[strings.TrimPrefix(name, c.data+"/")] = held{data, own}
+		st := info.Sys().(*syscall.Stat_t)
+		own := owner{mode: uint32(info.Mode().Perm()), gid: int(st.Gid)}
+		c.files[strings.TrimPrefix(name, c.data+"/")] = held{data, own, int(st.Uid)}
 		return nil
 	})
 }
@@ -194,8 +196,15 @@ func (r Request) same(c content) bool {
 	}
 	return !slices.ContainsFunc(r.Files, func(f File) bool {
 		has, ok := c.files[f.Path]
-		return !ok || !bytes.Equal(has.data, f.Data) || has.owner != r.ownerOf(f)
+		return !ok || !bytes.Equal(has.data, f.Data) || has.owner != r.ownerOf(f) || has.user != f.user()
 	})
+}
+
+func (f File) user() int {
+	if f.User == nil {
+		return os.Geteuid()
+	}
+	return int(*f.User)
 }
 
 func (r Request) ownerOf(f File) owner { return r.born(uint32(f.Mode.Perm()), groupReadFile) }
@@ -219,6 +228,9 @@ func (r Request) write(volume *os.Root, folder string, f File) error {
 	}
 	name := path.Join(folder, f.Path)
 	if err := volume.WriteFile(name, f.Data, 0o600); err != nil {
+		return err
+	}
+	if err := volume.Lchown(name, f.user(), -1); err != nil {
 		return err
 	}
 	return r.ownerOf(f).give(volume, name)

@@ -47,6 +47,8 @@ type File struct {
 	// Mode has the permission bits that the file gets, whatever the umask. A group
 	// that owns the volume may read it in any case.
 	Mode fs.FileMode
+	// User owns the file; nil is the agent's own.
+	User *int64
 }
 
 // String returns path, mode and length.
