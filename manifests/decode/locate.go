@@ -19,7 +19,8 @@ import (
 // decide on what is shown.
 func (s segment) locate(err error) SyntaxError {
 	context, message := lineIn(err)
-	if context == 0 && !errors.Is(err, errParser) {
+	alias, dangling := s.danglingAlias()
+	if dangling = dangling && context == 0; dangling {
 		message = "an alias (*) names no anchor (&) that comes before it" // the parser quotes it
 	}
 	total := lines(s.text)
@@ -37,10 +38,8 @@ func (s segment) locate(err error) SyntaxError {
 				line = context
 			}
 		}
-	} else if context == 0 {
-		if offset, ok := s.danglingAlias(); ok {
-			return SyntaxError{s.positionOf(offset), "is not valid YAML: " + message}
-		}
+	} else if dangling {
+		return SyntaxError{s.positionOf(alias), "is not valid YAML: " + message}
 	}
 	line = min(max(line, 1), total)
 	text, _ := lineAt(s.text, line)
