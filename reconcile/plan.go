@@ -240,8 +240,10 @@ func (in Input) holdBack(plan *Plan) {
 func (in Input) wanted() (want *pod.Pod, kept string) {
 	holder := in.Holder()
 	if admitted := in.Records[holder.UID].Pod; in.Desired != nil && in.Unheard && len(in.Observed) > 0 && !sameAdmitted(admitted, in.Desired) {
-		// What a source kept may be older than what runs.
-		return admitted, fmt.Sprintf("%s says nothing usable", in.Desired.Origin)
+		// What a source kept may be older than what runs, unless that shows it is not.
+		if admitted != nil || !in.madeFrom(in.Desired) {
+			return admitted, fmt.Sprintf("%s says nothing usable", in.Desired.Origin)
+		}
 	}
 	if in.MayRemove || in.Desired != nil && (holder.Origin == nil || *holder.Origin == in.Desired.Origin) {
 		return in.Desired, ""
@@ -253,6 +255,21 @@ func (in Input) wanted() (want *pod.Pod, kept string) {
 		return in.Records[holder.UID].Pod, in.Why
 	}
 	return nil, in.Why
+}
+
+// madeFrom reports whether that version is what everything that is there, of each
+// container the newest attempt, was made from.
+func (in Input) madeFrom(p *pod.Pod) bool {
+	newest := make(map[string]runtime.Container)
+	for _, c := range byAttempt(in.Observed) {
+		newest[c.Name] = c
+	}
+	for name, c := range newest {
+		if c.PodHash != p.Hash || !c.IsSandbox() && c.ContainerHash != p.Containers[name] {
+			return false
+		}
+	}
+	return true
 }
 
 func liveSandbox(c runtime.Container) bool { return c.IsSandbox() && c.State == runtime.Running }

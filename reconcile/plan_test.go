@@ -95,6 +95,8 @@ type observedFile struct {
 	// Active is for how long the pod has been.
 	Active   string
 	NoRemove string
+	// Unheard: what is desired is what a source kept from before.
+	Unheard  bool
 	Refused  string
 	Images   map[string]string // name → present, absent, missed, failed, unknown
 	Failures map[string]string // step → message
@@ -151,7 +153,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		t.Fatal(err)
 	}
 	in := reconcile.Input{
-		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove,
+		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove, Unheard: obs.Unheard,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
 		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
