@@ -178,10 +178,23 @@ func (s Set) MayRemove(kind SourceKind, origin *Origin) (ok bool, why string) {
 			return allSpoken(s.Sources)
 		}
 	}
-	if ok, why := allSpoken(ask); !ok {
+	return heard(ask)
+}
+
+// Heard reports whether every source has said all that it has to say, and if not,
+// why, in words for people: what nobody asks for then, nobody wants.
+func (s Set) Heard() (ok bool, why string) {
+	if len(s.Sources) == 0 {
+		return false, "no source is configured"
+	}
+	return heard(s.Sources)
+}
+
+func heard(sources []Source) (ok bool, why string) {
+	if ok, why := allSpoken(sources); !ok {
 		return false, why
 	}
-	for _, src := range ask {
+	for _, src := range sources {
 		if ok, why := src.sure(func(Origin) bool { return true }); !ok {
 			return false, why
 		}

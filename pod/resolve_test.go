@@ -195,6 +195,26 @@ func TestMayRemove(t *testing.T) {
 	}
 }
 
+func TestHeard(t *testing.T) {
+	spoken := pod.Source{ID: folder, Spoken: true, Present: true, Origins: []pod.OriginStatus{{Origin: fileA}}}
+	broken := spoken
+	broken.Origins = []pod.OriginStatus{{Origin: fileA, Problems: []pod.Problem{{Severity: pod.Error}}}}
+	for name, test := range map[string]struct {
+		sources []pod.Source
+		why     string
+	}{
+		"all have spoken":         {sources: []pod.Source{spoken, {ID: url, Spoken: true, Present: true}}},
+		"one has not":             {sources: []pod.Source{spoken, {ID: url, Present: true}}, why: "source http:http://h/p has not spoken"},
+		"one is away now":         {sources: []pod.Source{spoken, {ID: url, Spoken: true}}, why: "source http:http://h/p is silent"},
+		"a file has errors":       {sources: []pod.Source{broken}, why: "/m/a.yaml has errors"},
+		"no source is configured": {why: "no source is configured"},
+	} {
+		if ok, why := (pod.Set{Sources: test.sources}).Heard(); ok != (test.why == "") || why != test.why {
+			t.Errorf("law 1: %s: Heard = %v, %q; want %q", name, ok, why, test.why)
+		}
+	}
+}
+
 // drawWorld returns claims and holders over few enough names that they clash.
 func drawWorld(t *rapid.T) ([]*pod.Pod, map[pod.Key]pod.Holder) {
 	origins := []pod.Origin{fileA, fileB, web, {Source: url, Name: "http://h/q"}}

@@ -57,7 +57,7 @@ func (s *state) startQueued() {
 			return true
 		}
 		heavy := starts(e.wave)
-		if heavy && len(s.starting) >= s.cfg.Parallel {
+		if s.orphans[e.plan.UID].going || heavy && len(s.starting) >= s.cfg.Parallel {
 			return false
 		}
 		e.queued, e.busy, e.began = false, true, now
@@ -179,18 +179,11 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case RemoveFolder:
 		return runtime.Container{}, errors.Join(
 			j.deps.Logs.Unlink(s.Pod, s.UID),
-			j.removeFolder(s),
+			removeFolder(j.deps, s.UID),
 		)
 	default:
 		panic("no such step: " + string(s.Verb))
 	}
-}
-
-func (j job) removeFolder(s Step) error {
-	if err := j.deps.Volumes.Remove(s.UID); err != nil {
-		return fmt.Errorf("remove volumes of %s: %w", s.Pod, err)
-	}
-	return j.deps.Store.RemovePod(s.UID)
 }
 
 // createSandbox sets up every volume of the pod first: one that cannot be had

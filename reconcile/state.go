@@ -31,10 +31,12 @@ type state struct {
 	objects   objects // replaced as a whole
 	digestKey DigestKey
 
-	pods   map[pod.Key]*entry
-	byID   map[string]pod.Key
-	due    map[pod.Key]bool
-	ledger *Ledger
+	pods map[pod.Key]*entry
+	// orphans are pods' folders of which nobody remembers whose they are.
+	orphans map[types.UID]orphan
+	byID    map[string]pod.Key
+	due     map[pod.Key]bool
+	ledger  *Ledger
 	// asking has the pods that wait for a port of another: the version refused. Those
 	// in awaiting have theirs as soon as the former version of another is gone.
 	asking   map[pod.Key]*pod.Pod
@@ -121,6 +123,7 @@ func newState(l *Loop) *state {
 	return &state{
 		Loop:      l,
 		pods:      make(map[pod.Key]*entry),
+		orphans:   make(map[types.UID]orphan),
 		byID:      make(map[string]pod.Key),
 		due:       make(map[pod.Key]bool),
 		ledger:    NewLedger(),
@@ -157,14 +160,10 @@ func (s *state) load() error {
 		if rec.Pod != nil {
 			key = rec.Pod.Key()
 		}
-		switch left, err := s.deps.Store.Entries("pods/" + name); {
-		case key != (pod.Key{}):
+		if key != (pod.Key{}) {
 			s.entry(key).records[uid] = rec
-		case err == nil && len(left) == 0:
-			// A crash came between the folder and its first file.
-			if err := s.deps.Store.RemovePod(uid); err != nil {
-				s.deps.Log.Warn("an empty pod folder cannot be removed", "uid", uid, "err", err)
-			}
+		} else {
+			s.orphans[uid] = orphan{}
 		}
 	}
 	return nil
@@ -248,7 +247,7 @@ func (s *state) resolve() {
 	}
 	holders := make(map[pod.Key]pod.Holder)
 	for key, e := range s.pods {
-		if h, ok := e.holder(); ok {
+		if h, ok := s.holder(e); ok {
 			holders[key] = h
 		}
 	}
@@ -274,8 +273,10 @@ func (s *state) resolve() {
 }
 
 // holder returns who runs the key, or left something under its UID: a folder
-// that is still to be removed must not be another's by then.
-func (e *entry) holder() (pod.Holder, bool) {
+// that is still to be removed must not be another's by then. An origin that only
+// supplies what was kept of it holds nothing that is not recorded as its own: after
+// a restart it would not either.
+func (s *state) holder(e *entry) (pod.Holder, bool) {
 	if len(e.seen) == 0 && len(e.records) == 0 && !e.busy {
 		return pod.Holder{}, false
 	}
@@ -285,7 +286,7 @@ func (e *entry) holder() (pod.Holder, bool) {
 	}
 	holder := pod.Holder{UID: h.UID}
 	switch {
-	case e.desired != nil:
+	case e.desired != nil && (h.Origin == nil || !s.unheard[e.desired.Origin]):
 		holder.Origin = e.desired.Origin
 	case h.Origin != nil:
 		holder.Origin = *h.Origin
@@ -299,7 +300,7 @@ func (s *state) passOn(e *entry) {
 	if !slices.ContainsFunc(s.conflicts, func(c pod.Conflict) bool { return c.UID != "" && c.Holder == e.key }) {
 		return
 	}
-	h, _ := e.holder()
+	h, _ := s.holder(e)
 	for _, c := range s.conflicts {
 		if c.Holder == e.key && c.UID != h.UID && (e.desired == nil || c.UID != e.desired.ExplicitUID()) {
 			s.resolve()
@@ -343,6 +344,7 @@ func (s *state) work() {
 		s.startQueued()
 	}
 	s.startQueued()
+	s.sweep()
 	s.inspects.start(s)
 }
 

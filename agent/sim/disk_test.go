@@ -63,6 +63,16 @@ func (d *disk) names() []string {
 	return slices.Sorted(maps.Keys(d.files))
 }
 
+func (d *disk) read(name string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	data, ok := d.files[name]
+	if !ok {
+		return nil, missing("open", name)
+	}
+	return slices.Clone(data), nil
+}
+
 // lose is a file that is not there after a crash of the machine.
 func (d *disk) lose(name string) {
 	d.mu.Lock()
@@ -105,15 +115,7 @@ func (s session) WriteFile(name string, data []byte) error {
 }
 
 // ReadFile implements reconcile.Store and sources.Store.
-func (s session) ReadFile(name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	data, ok := s.files[name]
-	if !ok {
-		return nil, missing("open", name)
-	}
-	return slices.Clone(data), nil
-}
+func (s session) ReadFile(name string) ([]byte, error) { return s.read(name) }
 
 // Remove implements sources.Store.
 func (s session) Remove(name string) error {

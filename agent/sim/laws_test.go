@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/fake"
@@ -28,6 +29,7 @@ const (
 	twice        = "law 4: what is there is not made again"
 	foreign      = "law 6: only what is ours is touched"
 	folderLast   = "section 3: a pod's folder goes after its containers"
+	volumesStay  = "section 3: what a pod has in its volumes stays while it is wanted"
 	convergence  = "law 3: once the faults stop, the node reaches what the sources say"
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
@@ -335,6 +337,15 @@ func (l *laws) removedFolder(uid types.UID) {
 	for _, c := range l.live {
 		if ours(c.View) && c.UID == uid {
 			l.violate(folderLast, "the folder of %s goes while %s is there, %s", uid, c.Name, c.State)
+		}
+	}
+	for key := range l.truth.said {
+		versions, _ := l.truth.now(key)
+		for _, p := range versions {
+			same := func(q *pod.Pod) bool { return q.Hash == p.Hash }
+			if manifests.MintUID(rootDir, nodeName, key, p.Hash) == uid && !l.truth.unlike(key, time.Now(), same) {
+				l.violate(volumesStay, "the folder of %s goes, and %s is wanted", uid, key)
+			}
 		}
 	}
 }

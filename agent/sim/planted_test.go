@@ -14,6 +14,7 @@ import (
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
 )
 
 // Every invariant can fail: each bug is caught, within a few seeds, by the
@@ -52,6 +53,7 @@ func TestPlantedBugs(t *testing.T) {
 		"folders go when their state is written": {law: folderLast, lies: lies{store: func(s session) reconcile.Store {
 			return shredder{s}
 		}}},
+		"the agent begins with no folder": {law: volumesStay, lies: lies{atStart: clearFolders}},
 		"a start does nothing": {law: convergence, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return idler{rt}
 		}}},
@@ -290,5 +292,17 @@ func clearOut(ctx context.Context, _ *world, rt runtime.Runtime) {
 	list, _ := rt.List(ctx)
 	for _, s := range list {
 		_ = rt.Stop(ctx, s.ID, time.Second)
+	}
+}
+
+// clearFolders removes the folders of all pods that have no container.
+func clearFolders(_ context.Context, w *world, _ runtime.Runtime) {
+	s := session{disk: w.disk, fence: w.agent.fence, onEffect: func(string) {}}
+	for _, uid := range w.disk.pods() {
+		if !slices.ContainsFunc(w.engine.Containers(), func(c fake.View) bool { return c.UID == uid }) {
+			if err := (volumes{s}).Remove(uid); err == nil {
+				_ = s.RemovePod(uid)
+			}
+		}
 	}
 }

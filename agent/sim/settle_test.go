@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -113,47 +114,61 @@ func (d *driver) converged(when string) {
 	for key := range byKey {
 		keys[key] = true
 	}
-	folders := map[string]bool{}
-	forgotten := d.forgotten()
+	folders := map[types.UID]bool{}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), pod.Key.Compare) {
-		if what := d.convergedPod(key, byKey[key], byKey); what != "" && !forgotten[key] {
+		if what := d.convergedPod(key, byKey[key], byKey); what != "" && !d.forgotten(key, byKey[key]) {
 			d.laws.violate(convergence, "%s: %s: %s", when, key, what)
 		}
 		for _, c := range byKey[key] {
-			folders[string(c.UID)] = true
+			folders[c.UID] = true
 		}
 	}
 	for _, uid := range d.disk.pods() {
-		if !folders[string(uid)] && !d.waiting(string(uid)) {
+		if !folders[uid] && !d.waiting(uid) {
 			d.laws.violate(convergence, "%s: the folder of %s is left over", when, uid)
 		}
 	}
 }
 
-// forgotten returns the pods whose record was lost in a crash and that no origin
-// speaks of: they are left as they are (laws 1 and 5).
-func (d *driver) forgotten() map[pod.Key]bool {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	keys := map[pod.Key]bool{}
-	snap, err := d.agent.loop.Snapshot(ctx, 0)
-	if err != nil {
-		d.laws.violate(convergence, "the loop does not answer: %v", err)
-	}
-	for _, v := range snap.Pods {
-		if v.Plan.Kept != "" && v.Plan.Pod == nil {
-			keys[pod.Key{Namespace: v.Object.Namespace, Name: v.Object.Name}] = true
+// forgotten reports whether what was admitted of a pod was lost in a crash, and
+// nobody can tell whether it is wanted, or as what: nothing that is readable says
+// so, something of its kind is not readable, and it is not what an unreadable origin
+// said last. Then it is left as it is, dead or alive (laws 1 and 5).
+func (d *driver) forgotten(key pod.Key, have []fake.View) bool {
+	for o, said := range d.truth.said[key] {
+		if last := said[len(said)-1]; last.pod != nil && (!d.truth.unsure[o] || madeFrom(last.pod, have)) {
+			return false
 		}
 	}
-	return keys
+	return len(have) > 0 && !slices.ContainsFunc(have, func(c fake.View) bool {
+		return d.disk.files["pods/"+string(c.UID)+"/pod.json"] != nil || !d.truth.mute(func(o pod.Origin) bool { return o.Source.Kind == c.Source })
+	})
+}
+
+// madeFrom reports whether the newest attempts were made from that version.
+func madeFrom(p *pod.Pod, have []fake.View) bool {
+	newest := map[string]fake.View{}
+	for _, c := range have {
+		if n, ok := newest[c.Identity.Name]; !ok || n.Attempt < c.Attempt {
+			newest[c.Identity.Name] = c
+		}
+	}
+	for name, c := range newest {
+		if c.PodHash != p.Hash || !c.IsSandbox() && c.ContainerHash != p.Containers[name] {
+			return false
+		}
+	}
+	return true
 }
 
 // waiting reports whether a folder belongs to a pod that is desired, or may be:
-// one that has finished or waits has no container.
-func (d *driver) waiting(uid string) bool {
-	data := string(d.disk.files["pods/"+uid+"/pod.json"]) + string(d.disk.files["pods/"+uid+"/state.json"])
+// one that has finished or waits has no container. Of one that is lost but for its
+// volumes nobody knows whose it is while anything is unreadable.
+func (d *driver) waiting(uid types.UID) bool {
+	dir := "pods/" + string(uid)
+	data := string(d.disk.files[dir+"/pod.json"]) + string(d.disk.files[dir+"/state.json"])
 	if data == "" {
-		return true // whose it is was lost in a crash (law 5): it costs the folder
+		return d.truth.mute(func(pod.Origin) bool { return true })
 	}
 	for key := range d.truth.said {
 		if versions, sure := d.truth.now(key); (len(versions) > 0 || !sure) && strings.Contains(data, key.Name) {

@@ -135,3 +135,13 @@ func (t *truth) now(key pod.Key) (versions []*pod.Pod, sure bool) {
 	slices.SortFunc(versions, func(a, b *pod.Pod) int { return a.Origin.Compare(b.Origin) })
 	return versions, sure
 }
+
+// mute reports whether any origin that matches cannot be read now.
+func (t *truth) mute(match func(pod.Origin) bool) bool {
+	for o, unsure := range t.unsure {
+		if unsure && match(o) {
+			return true
+		}
+	}
+	return false
+}

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -34,6 +35,8 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 //	engine down|live|up     stop the engine, also with live-restore, and start it
 //	crash                   kill the agent and start it again
 //	agent down|up           kill it, start it
+//	lose POD                its files in the root dir are lost
+//	forget                  what the sources said last is lost
 //	jump DURATION           the wall clock jumps
 //	expect SECTION          the pods and their containers are now as written there
 func TestScripts(t *testing.T) {
@@ -126,6 +129,14 @@ func (s *script) command(t *testing.T, ar *txtar.Archive, words []string) error 
 		} else {
 			s.crash()
 		}
+	case "lose":
+		return s.lose(arg(1) + "-node")
+	case "forget":
+		for _, name := range s.disk.names() {
+			if strings.HasPrefix(name, "sources/") {
+				s.disk.lose(name)
+			}
+		}
 	case "expect":
 		want, err := section(ar, arg(1))
 		if err != nil {
@@ -164,6 +175,19 @@ func (s *script) serve(ar *txtar.Archive, status, name string) error {
 	return nil
 }
 
+// lose takes pod.json and state.json of a pod away.
+func (s *script) lose(name string) error {
+	for _, uid := range s.disk.pods() {
+		dir := "pods/" + string(uid)
+		if data, err := s.disk.read(dir + "/pod.json"); err == nil && strings.Contains(string(data), name) {
+			s.disk.lose(dir + "/pod.json")
+			s.disk.lose(dir + "/state.json")
+			return nil
+		}
+	}
+	return fmt.Errorf("no record of pod %s", name)
+}
+
 // somebody does something to the newest attempt of a container.
 func (s *script) somebody(verb, name string) error {
 	podName, container, _ := strings.Cut(name, "/")
@@ -181,7 +205,7 @@ func (s *script) somebody(verb, name string) error {
 }
 
 // picture says how everything is: a line per pod, with its reason where it has
-// one, then its containers.
+// one, then its containers; and the folders of no pod that is known.
 func (s *script) picture(t *testing.T) string {
 	t.Helper()
 	snap, err := s.agent.loop.Snapshot(context.Background(), 0)
@@ -215,6 +239,13 @@ func (s *script) picture(t *testing.T) string {
 			if c.State.Running != nil && !c.Ready {
 				fmt.Fprintf(&b, "  %s is not ready\n", c.Name)
 			}
+		}
+	}
+	for _, uid := range s.disk.pods() {
+		if !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool {
+			return v.Object.UID == uid || slices.ContainsFunc(v.Containers, func(c runtime.Container) bool { return c.UID == uid })
+		}) {
+			fmt.Fprintf(&b, "folder of nobody: %s\n", uid)
 		}
 	}
 	for _, c := range snap.Conflicts {
