@@ -1,9 +1,14 @@
 package runtime
 
-import "log/slog"
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
 
 // Auth is how to log in to a registry: with a name and password, or with a token
-// that a login gave. However it is printed, it shows none of them.
+// that a login gave. Whichever way one is printed, logged or encoded, it shows
+// none of them.
 type Auth struct {
 	Username, Password string
 	// IdentityToken is exchanged for a registry token, RegistryToken is sent as it is.
@@ -12,16 +17,13 @@ type Auth struct {
 	Server string
 }
 
-const hidden = "[credentials]"
+const hiddenAuth = "(credentials)"
 
-// String hides the credentials.
-func (Auth) String() string { return hidden }
-
-// GoString hides the credentials.
-func (Auth) GoString() string { return hidden }
+// Format hides the credentials, whatever the verb.
+func (Auth) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hiddenAuth) }
 
 // LogValue hides the credentials.
-func (Auth) LogValue() slog.Value { return slog.StringValue(hidden) }
+func (Auth) LogValue() slog.Value { return slog.StringValue(hiddenAuth) }
 
 // MarshalJSON hides the credentials.
-func (Auth) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
+func (Auth) MarshalJSON() ([]byte, error) { return []byte(`"` + hiddenAuth + `"`), nil }
