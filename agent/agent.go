@@ -177,7 +177,8 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	checker := probe.NewChecker(commands{engine})
 	p.loop = reconcile.New(loop, reconcile.Deps{
 		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
-		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
+		Credentials: credentials(cfg.RootDir),
+		Check:       checker.Check, Get: checker.Get, Progress: cfg.Progress,
 	})
 	return p, nil
 }

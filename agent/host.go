@@ -2,6 +2,9 @@ package agent
 
 import (
 	"net"
+	"os"
+	"os/user"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/credential"
 )
 
 // logLinks keeps the links of log shippers.
@@ -44,6 +48,25 @@ func machine(cfg Config) reconcile.Node {
 		node.Storage = int64(disk.Blocks) * disk.Bsize
 	}
 	return node
+}
+
+// credentials are where the kubelet and docker look for logins to registries: the
+// root dir, and the docker configuration of the user that the agent runs as.
+func credentials(rootDir string) credential.Node {
+	dir := os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home := os.Getenv("HOME")
+		if home == "" { // as for a service
+			if me, err := user.Current(); err == nil {
+				home = me.HomeDir
+			}
+		}
+		dir = filepath.Join(home, ".docker")
+	}
+	return credential.Node{
+		Text:  os.Getenv("DOCKER_AUTH_CONFIG"),
+		Files: []string{filepath.Join(rootDir, "config.json"), filepath.Join(dir, "config.json")},
+	}
 }
 
 // machineAddresses returns the machine's first global address of each family,

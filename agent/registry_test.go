@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,11 +28,11 @@ type registry struct {
 	cmd     *exec.Cmd
 }
 
-// newRegistry starts one that holds nothing.
-func (w *world) newRegistry() *registry {
+// newRegistry starts one that holds nothing; more is added to its configuration.
+func (w *world) newRegistry(more ...string) *registry {
 	w.t.Helper()
 	r := &registry{t: w.t, address: "127.0.0.1:" + freePort(w.t), config: w.path("registry.yml")}
-	writeFile(w.t, r.config, fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", w.path("registry"), r.address))
+	writeFile(w.t, r.config, fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", w.path("registry"), r.address)+strings.Join(more, ""))
 	w.t.Cleanup(r.stop)
 	r.start()
 	return r
@@ -70,6 +71,12 @@ func (r *registry) asked(repository string) int {
 // takes it off the engine.
 func (w *world) push(name string) {
 	w.t.Helper()
+	w.pushAs(name, "e30=")
+}
+
+// pushAs pushes with a login in the engine's encoding.
+func (w *world) pushAs(name, login string) {
+	w.t.Helper()
 	ctx := context.Background()
 	base, err := w.engine.ContainerCreate(ctx, &container.Config{
 		Image: "busybox:stable", Cmd: []string{"dd", "if=/dev/urandom", "of=/blob", "bs=1M", "count=2"},
@@ -90,7 +97,7 @@ func (w *world) push(name string) {
 	if _, err := w.engine.ContainerCommit(ctx, base.ID, container.CommitOptions{Reference: name, Changes: []string{sleepCommand}}); err != nil {
 		w.t.Fatal(err)
 	}
-	stream, err := w.engine.ImagePush(ctx, name, image.PushOptions{RegistryAuth: "e30="})
+	stream, err := w.engine.ImagePush(ctx, name, image.PushOptions{RegistryAuth: login})
 	if err == nil {
 		err = streamError(stream)
 	}

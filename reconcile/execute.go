@@ -75,8 +75,8 @@ func (s *state) startQueued() {
 			job.observed = append(job.observed, seen.c)
 		}
 		for _, step := range e.wave {
-			if i := s.images[step.Image]; step.Verb == CreateContainer && i != nil {
-				job.images[step.Image] = i.Info
+			if step.Verb == CreateContainer {
+				job.images[step.Image] = s.image(e.plan.Pod, step.Image).Info
 			}
 		}
 		s.probe(e) // what the wave stops is not to be probed as before

@@ -144,7 +144,7 @@ func (s *state) foldFailure(e *entry, o outcome) {
 		}
 	}
 	if o.step.Verb == CreateContainer && errors.Is(o.err, runtime.ErrImageNotFound) {
-		s.image(o.step.Image).absent()
+		s.image(e.plan.Pod, o.step.Image).absent()
 		delete(e.pulled, o.step.Container)
 	}
 	key := o.step.failureKey()

@@ -3,17 +3,44 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
+// imageKey is an image as pods with the same pull secrets get it. Those with
+// others have pulls and a back-off of their own (law 7).
+type imageKey struct {
+	name string
+	// secrets are the namespace and the names, "" for none.
+	secrets string
+}
+
+func imageKeyOf(p *pod.Pod, name string) imageKey {
+	key := imageKey{name: name}
+	for _, secret := range pullSecrets(p) {
+		key.secrets += secret.String() + "\n"
+	}
+	return key
+}
+
+func pullSecrets(p *pod.Pod) []pod.ObjectKey {
+	var keys []pod.ObjectKey
+	for _, s := range p.Object.Spec.ImagePullSecrets {
+		keys = append(keys, pod.ObjectKey{Kind: pod.Secret, Namespace: p.Object.Namespace, Name: s.Name})
+	}
+	return keys
+}
+
 // image is one image of the node. Pods share it: one look-up or pull at a time.
 type image struct {
 	Image
-	known bool
+	secrets []pod.ObjectKey
+	known   bool
 	// op is the look-up or pull under way; its verb is empty when there is none.
 	op Step
 	// away: the engine did not answer.
@@ -33,17 +60,32 @@ func (i *image) absent() {
 // forgive lets what failed because the engine was away be tried at once.
 func (i *image) forgive() {
 	if i.away {
-		i.known, i.away, i.Image = false, false, Image{}
+		i.forget()
 	}
 }
 
-func (s *state) image(ref string) *image {
-	i := s.images[ref]
+// forget lets it be looked at anew.
+func (i *image) forget() { i.known, i.away, i.Image = false, false, Image{} }
+
+// image returns what is known of an image as a pod gets it.
+func (s *state) image(p *pod.Pod, name string) *image {
+	key := imageKeyOf(p, name)
+	i := s.images[key]
 	if i == nil {
-		i = &image{users: make(map[pod.Key]bool)}
-		s.images[ref] = i
+		i = &image{users: make(map[pod.Key]bool), secrets: pullSecrets(p)}
+		s.images[key] = i
 	}
 	return i
+}
+
+// forgetPulls lets pulls that failed be tried at once where one of their secrets is
+// another now.
+func (s *state) forgetPulls(changed map[pod.ObjectKey]bool) {
+	for _, i := range s.images {
+		if i.Failed > 0 && slices.ContainsFunc(i.secrets, func(k pod.ObjectKey) bool { return changed[k] }) {
+			i.forget()
+		}
+	}
 }
 
 // fetchImages starts the look-ups and pulls that a plan asks for.
@@ -55,7 +97,7 @@ func (s *state) fetchImages(e *entry) {
 		if s.cfg.LookOnly && step.Verb != CheckImage {
 			continue
 		}
-		i := s.image(step.Image)
+		i := s.image(e.plan.Pod, step.Image)
 		i.users[e.key] = true
 		if step.Reason == PolicyAlways && !slices.Contains(i.always, step) && (i.op.Verb == "" || i.op.Reason == PolicyAlways) {
 			i.always = append(i.always, step)
@@ -64,16 +106,33 @@ func (s *state) fetchImages(e *entry) {
 			continue
 		}
 		i.op = step
+		secrets, missing := s.findSecrets(i.secrets)
 		ctx := s.ctx
 		s.spawn(func() {
-			info, present, err := s.fetch(ctx, step)
-			s.report(ctx, func(s *state) { s.foldImage(step, info, present, err) })
+			info, present, err := s.fetch(ctx, step, secrets)
+			if err != nil && len(missing) > 0 {
+				err = fmt.Errorf("%w (imagePullSecrets: %s)", err, strings.Join(missing, ", "))
+			}
+			s.report(ctx, func(s *state) { s.foldImage(i, step, info, present, err) })
 		})
 	}
 }
 
+// findSecrets returns the secrets that there are, and says which there are not.
+// Without those a pull is tried all the same.
+func (s *state) findSecrets(keys []pod.ObjectKey) (found []*pod.Object, missing []string) {
+	for _, key := range keys {
+		if object := s.objects[key]; object != nil {
+			found = append(found, object)
+		} else {
+			missing = append(missing, fmt.Sprintf("secret %q not found", key.Name))
+		}
+	}
+	return found, missing
+}
+
 // fetch looks an image up, or pulls it.
-func (l *Loop) fetch(ctx context.Context, step Step) (info runtime.ImageInfo, present bool, err error) {
+func (l *Loop) fetch(ctx context.Context, step Step, secrets []*pod.Object) (info runtime.ImageInfo, present bool, err error) {
 	rt := l.deps.Runtime
 	if step.Reason != PolicyAlways {
 		switch info, err = rt.Image(ctx, step.Image); {
@@ -87,7 +146,7 @@ func (l *Loop) fetch(ctx context.Context, step Step) (info runtime.ImageInfo, pr
 	}
 	begin := time.Now()
 	l.deps.Log.Info("pulling image", "pod", step.Pod, "image", step.Image, "reason", string(step.Reason))
-	if err := rt.Pull(ctx, step.Image, runtime.Auth{}, l.deps.Progress); err != nil {
+	if err := l.pull(ctx, step.Image, secrets); err != nil {
 		return info, false, err
 	}
 	l.deps.Log.Info("image pulled", "image", step.Image, "took", time.Since(begin).Round(time.Millisecond))
@@ -95,8 +154,31 @@ func (l *Loop) fetch(ctx context.Context, step Step) (info runtime.ImageInfo, pr
 	return info, err == nil, err
 }
 
-func (s *state) foldImage(step Step, info runtime.ImageInfo, present bool, err error) {
-	i := s.image(step.Image)
+// pull tries every login that may be meant for the image, until one is let in.
+func (l *Loop) pull(ctx context.Context, image string, secrets []*pod.Object) error {
+	var logins []runtime.Auth
+	if l.deps.Credentials != nil {
+		var err error
+		if logins, err = l.deps.Credentials.Find(ctx, image, secrets); err != nil {
+			l.deps.Log.Warn("not all credentials can be had; the image is pulled without them", "image", image, "err", err)
+		}
+	}
+	if len(logins) == 0 {
+		logins = []runtime.Auth{{}}
+	}
+	var err error
+	for _, login := range logins {
+		if err = l.deps.Runtime.Pull(ctx, image, login, l.deps.Progress); err == nil || unavailable(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	if len(logins) > 1 {
+		return fmt.Errorf("%w (the last of %d logins)", err, len(logins))
+	}
+	return err
+}
+
+func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present bool, err error) {
 	i.op = Step{}
 	switch {
 	case s.ctx.Err() != nil:
@@ -111,6 +193,7 @@ func (s *state) foldImage(step Step, info runtime.ImageInfo, present bool, err e
 			}
 		}
 		i.always = nil
+		s.shareImage(step.Image)
 	default:
 		i.absent()
 		if step.Reason == PolicyNever {
@@ -122,6 +205,19 @@ func (s *state) foldImage(step Step, info runtime.ImageInfo, present bool, err e
 	}
 	if i.Present {
 		clear(i.users) // until then, whoever gets it serves all
+	}
+}
+
+// shareImage has those look again who could not get it with other secrets.
+func (s *state) shareImage(name string) {
+	for key, other := range s.images {
+		if key.name != name || other.Present || other.op.Verb != "" {
+			continue
+		}
+		other.forget()
+		for user := range other.users {
+			s.mark(user)
+		}
 	}
 }
 

@@ -51,6 +51,14 @@ type Logs interface {
 	Unlink(key pod.Key, uid types.UID) error
 }
 
+// Credentials knows how to log in to registries.
+type Credentials interface {
+	// Find returns the logins to try for an image, the best first: what the secrets
+	// have for it, then what the node has. With an error it returns those that could
+	// be had all the same; it says nothing of what stands in a secret.
+	Find(ctx context.Context, image string, secrets []*pod.Object) ([]runtime.Auth, error)
+}
+
 // Config is how the loop works. Zero values are usable but for Node.
 type Config struct {
 	Node   Node
@@ -72,6 +80,8 @@ type Deps struct {
 	Store   Store
 	Volumes Volumes
 	Logs    Logs
+	// Credentials are for pulls; nil is none.
+	Credentials Credentials
 	// NodeFile reads a file of the node that says how names are resolved there; nil
 	// finds none.
 	NodeFile func(path string) ([]byte, error)

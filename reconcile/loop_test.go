@@ -34,6 +34,8 @@ type rig struct {
 	volumes *shelf
 	log     *lines
 	vanish  string // an image that is gone whenever it was pulled
+	// login holds the password of the node's login to every registry, a string.
+	login atomic.Value
 	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
 	// over the other one.
 	check atomic.Value
@@ -59,7 +61,7 @@ func inRig(t *testing.T, f func(*rig)) {
 func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy, Wall: wall}, reconcile.Deps{
-		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{},
+		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Credentials: keyring{&r.login},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},

@@ -53,6 +53,7 @@ func (s *state) resolveObjects() []pod.Conflict {
 		}
 	}
 	s.objects = now
+	s.forgetPulls(changed)
 	if len(changed) == 0 {
 		return conflicts
 	}

@@ -43,7 +43,7 @@ type state struct {
 	awaiting map[pod.Key]bool
 
 	features *runtime.Features // nil until the engine has said
-	images   map[string]*image
+	images   map[imageKey]*image
 
 	// The engine, as seen from here.
 	online   bool // the event stream is up
@@ -130,7 +130,7 @@ func newState(l *Loop) *state {
 		asking:    make(map[pod.Key]*pod.Pod),
 		awaiting:  make(map[pod.Key]bool),
 		strangers: make(map[string]bool),
-		images:    make(map[string]*image),
+		images:    make(map[imageKey]*image),
 		targets:   make(chan probe.Update),
 
 		revision: 1,
@@ -445,8 +445,10 @@ func (s *state) input(e *entry) Input {
 			return
 		}
 		for _, m := range members(p.Object) {
-			if image := s.images[m.Image]; image != nil && image.known {
-				in.Images[m.Image] = image.Image
+			if image := s.images[imageKeyOf(p, m.Image)]; image != nil && image.known {
+				if _, looked := in.Images[m.Image]; !looked {
+					in.Images[m.Image] = image.Image
+				}
 			}
 		}
 	}

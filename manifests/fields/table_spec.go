@@ -40,7 +40,7 @@ func spec() []Rule {
 		{Path: "spec.resources.requests{" + hugePages + "}", Verdict: Acted, Needs: onHugePages, Tests: tests("reconcile.TestLacking")},
 		{Path: "spec.resources.claims", Verdict: Refused, Reason: byScheduler},
 		{Path: "spec.os", Verdict: Refused, Class: None, Reason: "this is a Linux machine", Neutral: []string{"linux"}},
-		{Path: "spec.imagePullSecrets", Verdict: Refused, Class: Live, Reason: unsupported},
+		{Path: "spec.imagePullSecrets", Verdict: Acted, Class: Live, Tests: tests("agent.TestPullWithCredentials", "reconcile.TestPullSecretThatComes")},
 		{Path: "spec.serviceAccountName", Verdict: Accepted, Class: None, Warn: true, Reason: noToken, Neutral: []string{"default"}},
 		{Path: "spec.serviceAccount", Verdict: Accepted, Class: None, Warn: true, Reason: noToken, Neutral: []string{"default"}},
 		{Path: "spec.automountServiceAccountToken", Verdict: Accepted, Class: None, Warn: true, Reason: noToken, Neutral: []string{"false"}},
