@@ -20,7 +20,7 @@ import (
 func (s segment) locate(err error) SyntaxError {
 	context, message := lineIn(err)
 	alias, dangling := s.danglingAlias()
-	if dangling = dangling && context == 0; dangling {
+	if dangling = dangling && context == 0; dangling || strings.HasPrefix(message, "unknown anchor ") {
 		message = "an alias (*) names no anchor (&) that comes before it" // the parser quotes it
 	}
 	total := lines(s.text)
