@@ -166,9 +166,9 @@ func (w *world) volume(uid types.UID, kind, name string) string {
 func TestEditOfAConfigMap(t *testing.T) {
 	w := newWorld(t)
 	w.write("live.yaml", manifest("{name: live, labels: {tier: one}}",
-		shell("app", "trap 'exit 0' TERM; while :; do cat /dir/app.conf /dir/more /pod/labels 2>/dev/null; echo; sleep 0.1; done",
+		shell("app", "trap 'exit 0' TERM; while :; do cat /dir/app.conf /dir/more /pod/labels /etc/app.conf 2>/dev/null; echo; sleep 0.1; done",
 			"env: [{name: CONF, valueFrom: {configMapKeyRef: {name: live, key: app.conf}}}]",
-			"volumeMounts: [{name: c, mountPath: /dir}, {name: p, mountPath: /pod}]"))+`
+			"volumeMounts: [{name: c, mountPath: /dir}, {name: p, mountPath: /pod}, {name: c, mountPath: /etc/app.conf, subPath: app.conf}]"))+`
   volumes:
   - {name: c, configMap: {name: live}}
   - {name: p, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
@@ -182,21 +182,26 @@ func TestEditOfAConfigMap(t *testing.T) {
 		t.Helper()
 		w.poll("it reads "+want, func() bool { return strings.Contains(w.output(app), want) })
 	}
-	reads("v1-tier=\"one\"\n")
+	reads("v1-tier=\"one\"v1-\n")
 	w.write("config.yaml", configMap("live", `{app.conf: "v2-", more: "and-"}`))
-	reads("v2-and-tier=\"one\"\n")
+	reads("v2-and-tier=\"one\"v1-\n") // a mount of a subPath stays as it was
 	w.write("live.yaml", strings.Replace(readFile(t, filepath.Join(w.dir, "live.yaml")), "tier: one", "tier: two", 1))
-	reads("v2-and-tier=\"two\"\n")
+	reads("v2-and-tier=\"two\"v1-\n")
 
 	w.stop() // an edit that comes while nobody looks is seen afterwards
 	w.write("config.yaml", configMap("live", `{app.conf: "v3-"}`))
 	w.start()
-	reads("v3-tier=\"two\"\n")
+	reads("v3-tier=\"two\"v1-\n")
 	w.await("it runs", running("live"))
 	w.same(before, "live-node/POD/0", "live-node/app/0")
 	if env := w.inspect(app).Config.Env; !slices.Contains(env, "CONF=v1-") {
 		t.Errorf("its environment is %q", env)
 	}
+
+	w.kill(app)
+	w.await("it runs again", runs("live", "app", 1))
+	app = w.ids()["live-node/app/1"]
+	reads("v3-tier=\"two\"v3-\n")
 }
 
 func readFile(t *testing.T, path string) string {
@@ -300,5 +305,27 @@ func TestVariablesFromAFile(t *testing.T) {
 	w.await("it goes on", runs("files", "waits", 0))
 	if env := w.inspect(w.ids()["files-node/waits/0"]).Config.Env; !slices.Contains(env, "B=two") {
 		t.Errorf("environment %q", env)
+	}
+}
+
+// A subPathExpr is evaluated with the container's variables, each of which has to
+// be there.
+func TestSubPathExpr(t *testing.T) {
+	w := newWorld(t)
+	const pod = "env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: UP, value: '../..'}]"
+	mount := func(expr string) string {
+		return "volumeMounts: [{name: v, mountPath: /w, subPathExpr: " + expr + "}]"
+	}
+	w.write("expr.yaml", manifest("{name: expr}",
+		shell("app", "echo here >/w/file; trap 'exit 0' TERM; sleep 3600 & wait", pod, mount("$(POD)/logs")),
+		sleeping("none", pod, mount("$(NONE)/logs")),
+		sleeping("up", pod, mount("$(UP)/logs")))+"  volumes: [{name: v, emptyDir: {}}]\n")
+	w.start()
+	s := w.await("one runs", runs("expr", "app", 0),
+		waits("expr", "none", "CreateContainerConfigError"), waits("expr", "up", "CreateContainerConfigError"))
+	path := filepath.Join(w.volume(find(s, "expr").Pod.UID, "empty-dir", "v"), "expr-node/logs/file")
+	w.poll("it wrote", func() bool { return exists(path) && readFile(t, path) == "here\n" })
+	if message := status(s, "expr", "none").State.Waiting.Message; !strings.Contains(message, `missing value for "NONE"`) {
+		t.Errorf("the one without a value says %q", message)
 	}
 }
