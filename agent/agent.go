@@ -174,11 +174,12 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if p.sources, err = buildSources(cfg, cache, watcher, log); err != nil {
 		return nil, err
 	}
+	messages, _ := dir.(reconcile.Messages) // one that is only read keeps none
 	checker := probe.NewChecker(commands{engine})
 	p.loop = reconcile.New(loop, reconcile.Deps{
 		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
-		Credentials: credentials(cfg.RootDir),
-		Check:       checker.Check, Get: checker.Get, Progress: cfg.Progress,
+		Messages: messages, Credentials: credentials(cfg.RootDir),
+		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
 	})
 	return p, nil
 }

@@ -24,8 +24,10 @@ type outcome struct {
 	container runtime.Container
 	// wrote has the content that volumes were given.
 	wrote map[VolumeKey][]volume.File
-	took  time.Duration
-	err   error
+	// said is what a container said of its end.
+	said string
+	took time.Duration
+	err  error
 }
 
 // starts reports whether the wave makes or starts containers, which is what
@@ -104,6 +106,7 @@ type job struct {
 	// mounting is held while files of the pod are written: one volume at a time.
 	mounting *sync.Mutex
 	wrote    map[VolumeKey][]volume.File // by the step
+	said     *string                     // as outcome has it
 }
 
 // admittedPods returns what each generation was made from, as far as it is known.
@@ -126,9 +129,9 @@ func (j job) run(ctx context.Context) []outcome {
 	one := func(i int) {
 		begin := time.Now()
 		j := j
-		j.wrote = make(map[VolumeKey][]volume.File)
+		j.wrote, j.said = make(map[VolumeKey][]volume.File), new(string)
 		c, err := j.step(ctx, j.wave[i])
-		out[i] = outcome{step: j.wave[i], container: c, wrote: j.wrote, took: time.Since(begin), err: err}
+		out[i] = outcome{step: j.wave[i], container: c, wrote: j.wrote, said: *j.said, took: time.Since(begin), err: err}
 	}
 	if len(out) == 1 {
 		one(0)
@@ -174,6 +177,10 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case UpdateVolume:
 		v, _ := volumeOf(j.pod.Object, s.Volume)
 		return runtime.Container{}, j.ensureVolumes(ctx, j.surroundings(s), []v1.Volume{v}, true)
+	case ReadMessage:
+		said, err := j.readMessage(ctx, s)
+		*j.said = said
+		return runtime.Container{}, err
 	case LinkLog:
 		return runtime.Container{}, j.link(s.ID)
 	case RemoveFolder:
@@ -230,6 +237,11 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 		}
 		mounts = append(mounts, hosts)
 	}
+	message, err := j.messageMount(s, c, mounts)
+	if err != nil {
+		return runtime.Container{}, err
+	}
+	mounts = append(mounts, message...)
 	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, mounts)
 	spec.Security = security
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)

@@ -94,6 +94,8 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case UpdateResources:
 		e.updated[id] = o.container.Resources
 		s.inspects.add(id)
+	case ReadMessage:
+		e.messages[id] = o.said
 	case LinkLog:
 		e.linked[id] = true
 	case RemoveFolder:

@@ -82,6 +82,8 @@ type Deps struct {
 	Logs    Logs
 	// Credentials are for pulls; nil is none.
 	Credentials Credentials
+	// Messages are files of their own; nil reads none.
+	Messages Messages
 	// NodeFile reads a file of the node that says how names are resolved there; nil
 	// finds none.
 	NodeFile func(path string) ([]byte, error)

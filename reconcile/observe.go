@@ -167,6 +167,7 @@ func (s *state) forget(id string) {
 	delete(e.ended, id)
 	delete(e.linked, id)
 	delete(e.updated, id)
+	delete(e.messages, id)
 	delete(e.probes, id)
 	if run := e.hooks[id]; run != nil {
 		run.cancel()

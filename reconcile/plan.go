@@ -59,6 +59,8 @@ type Input struct {
 	Probes map[string]ProbeState
 	// Hooks has, by container id, what postStart hooks that ended have come to.
 	Hooks map[string]HookState
+	// Messages has, by container id, what a container said of its end.
+	Messages map[string]string
 	// Objects has at least those that exist of the ones that the pod refers to.
 	Objects map[pod.ObjectKey]*pod.Object
 	// DigestKey is this root dir's. Without one nothing is known of what containers

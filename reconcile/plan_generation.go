@@ -33,6 +33,7 @@ func (g *generationPlan) run() {
 	g.state = g.record.State.fold(g.observed)
 	g.foldProbes()
 	g.foldHooks()
+	g.foldMessages()
 	g.state.Key = g.in.Key
 	if g.plan.Kept == "" {
 		origin := g.pod.Origin
@@ -147,6 +148,7 @@ func (g *generationPlan) remember() {
 			g.add(Step{Verb: LinkLog, Container: c.Name, Attempt: c.Attempt, ID: c.ID})
 		}
 	}
+	g.readMessages()
 	slices.SortStableFunc(g.plan.Steps, func(a, b Step) int { return a.Wave - b.Wave })
 }
 

@@ -87,6 +87,8 @@ type observedFile struct {
 		Probed string
 		// Hook is how its postStart hook ended: done or failed.
 		Hook reconcile.HookState
+		// Said is what it said of its end; - is not read yet.
+		Said string
 	}
 	// State is what state.json says; by default that nothing happened.
 	State *reconcile.State
@@ -156,7 +158,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove, Unheard: obs.Unheard,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Messages: make(map[string]string), Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	if obs.Refused != "" {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: obs.Refused}
@@ -214,7 +216,10 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		if c.Ran != "" {
 			o.Finished = start.Add(-duration(t, c.Ago))
 			o.Started = o.Finished.Add(-duration(t, c.Ran))
-			in.Ended[o.ID] = o.Finished
+			in.Ended[o.ID], in.Messages[o.ID] = o.Finished, c.Said
+		}
+		if c.Said == "-" {
+			delete(in.Messages, o.ID)
 		}
 		if c.Hook != "" {
 			in.Hooks[o.ID] = c.Hook

@@ -132,8 +132,10 @@ type Termination struct {
 	ExitCode int                `json:"exitCode"`
 	Reason   Reason             `json:"reason"`
 	Message  string             `json:"message,omitempty"`
-	Started  time.Time          `json:"started,omitzero"`
-	Finished time.Time          `json:"finished,omitzero"`
+	// Read: what the container said of its end was looked at.
+	Read     bool      `json:"read,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
 }
 
 // The schema version of both files. A file of another version is read as lost.
@@ -257,7 +259,7 @@ func terminationOf(c runtime.Container) *Termination {
 	t := &Termination{ID: c.ID, Attempt: c.Attempt, Sandbox: c.Sandbox, ExitCode: c.ExitCode, Started: c.Started, Finished: c.Finished}
 	switch {
 	case c.FailedStart():
-		t.Reason, t.Message = ContainerCannotRun, c.Error
+		t.Reason, t.Message, t.Read = ContainerCannotRun, c.Error, true
 	case c.OOMKilled && c.ExitCode == 137:
 		// Only SIGKILL can be the OOM killer's: an engine also sets its flag when a
 		// child was killed and the main process lived on.

@@ -84,6 +84,7 @@ type entry struct {
 	written  map[VolumeKey][]volume.File
 	probes   map[string]ProbeState
 	hooks    map[string]*hookRun
+	messages map[string]string
 	// complaints are by container id and kind of probe.
 	complaints map[string]Complaint
 	targets    []probe.Target // as handed over last
@@ -195,6 +196,7 @@ func (s *state) entry(key pod.Key) *entry {
 			probes:     make(map[string]ProbeState),
 			hooks:      make(map[string]*hookRun),
 			begun:      make(map[types.UID]time.Time),
+			messages:   make(map[string]string),
 			complaints: make(map[string]Complaint),
 			touched:    make(map[string]bool),
 		}
@@ -424,7 +426,7 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Ended: e.ended, Linked: e.linked, Updated: e.updated,
-		Probes: e.probes, Hooks: e.hookStates(),
+		Probes: e.probes, Hooks: e.hookStates(), Messages: e.messages,
 		Ending: e.ending, Begun: e.begun,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),

@@ -30,6 +30,7 @@ const (
 	UpdateResources Verb = "update-resources"
 	UpdateVolume    Verb = "update-volume"
 	LinkLog         Verb = "link-log"
+	ReadMessage     Verb = "read-message"
 	RemoveFolder    Verb = "remove-folder"
 	CheckImage      Verb = "check-image"
 	PullImage       Verb = "pull-image"
@@ -65,7 +66,7 @@ type Step struct {
 // remembered or looked up.
 func (s Step) Changes() bool {
 	switch s.Verb {
-	case SavePod, SaveState, UpdateVolume, LinkLog, CheckImage:
+	case SavePod, SaveState, UpdateVolume, LinkLog, ReadMessage, CheckImage:
 		return false
 	default:
 		return true

@@ -93,7 +93,6 @@ status: {phase: Running, hostIP: 1.2.3.4}
 			"accepted metadata.resourceVersion has no effect here: it is an API server's to set",
 			"accepted spec.affinity has no effect here: there is no scheduler, and one node",
 			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
-			"accepted spec.containers[0].terminationMessagePath has no effect here: termination messages are not read by this version",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",
 			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here: only that of medium Memory is enforced by this version",
