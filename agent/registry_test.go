@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
@@ -173,4 +174,51 @@ func TestPullFromARegistry(t *testing.T) {
 	if got := len(w.said.lines("image cannot be had", later)); got > 2 {
 		t.Errorf("it was tried in vain %d times within seconds", got)
 	}
+}
+
+// An image by digest is the one with that digest, whatever its tag stands for now,
+// and keeps the name that the manifest has for it.
+func TestImagesByDigest(t *testing.T) {
+	w := newWorld(t)
+	r := w.newRegistry()
+	name := r.address + "/pinned"
+	w.push(name + ":1")
+	digest := r.digest("pinned", "1")
+	w.push(name + ":1") // another one
+	if r.digest("pinned", "1") == digest {
+		t.Fatal("both images are one")
+	}
+	w.images = append(w.images, name+"@"+digest)
+	w.write("pin.yaml", manifest("{name: pin}", of("alone", name+"@"+digest), of("tagged", name+":1@"+digest)))
+	w.start()
+	s := w.await("it runs", running("pin"))
+	for container, image := range map[string]string{"alone": name + "@" + digest, "tagged": name + ":1@" + digest} {
+		if got := w.imageOf("pin-node/" + container + "/0"); got != image {
+			t.Errorf("%s runs %s, want %s", container, got, image)
+		}
+		c := status(s, "pin", container)
+		if c.Image != image || !strings.Contains(c.ImageID, "sha256:") {
+			t.Errorf("the status of %s says %s, %s", container, c.Image, c.ImageID)
+		}
+	}
+	ids := w.ids()
+	if a, b := w.inspect(ids["pin-node/alone/0"]).Image, w.inspect(ids["pin-node/tagged/0"]).Image; a != b {
+		t.Errorf("they run %s and %s, want one image", a, b)
+	}
+}
+
+// digest asks the registry what a tag stands for.
+func (r *registry) digest(repository, tag string) string {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodHead, "http://"+r.address+"/v2/"+repository+"/manifests/"+tag, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/vnd.docker.distribution.manifest.v2+json")
+	reply, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	reply.Body.Close()
+	return reply.Header.Get("Docker-Content-Digest")
 }
