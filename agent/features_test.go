@@ -34,6 +34,7 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		"selinux":  {engineHas("selinux"), "PodFeatureUnsupported", "", "  securityContext: {seLinuxOptions: {level: s0}}\n"},
 		"sctp":     {sctp(), "PodFeatureUnsupported", "ports: [{containerPort: 9, hostPort: " + port + ", hostIP: 127.0.0.1, protocol: SCTP}]", ""},
 		"pages":    {false, "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 1Pi, memory: 64Mi}}", ""},
+		"image":    {false, "PodFeatureUnsupported", "volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, image: {reference: busybox:stable}}]\n"},
 		"strict":   {false, "SupplementalGroupsPolicyNotSupported", "", "  securityContext: {supplementalGroupsPolicy: Strict}\n"},
 		"groups":   {true, "", "", "  securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}\n"},
 		"plain":    {true, "", "", ""},

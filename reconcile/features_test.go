@@ -85,7 +85,7 @@ func TestEngineThatLacksAFeature(t *testing.T) {
 			t.Errorf("the engine has %d containers, want those of the pod that runs", got)
 		}
 		r.engine.Down(true)
-		r.engine.Features.Seccomp = true
+		r.engine.SetFeatures(runtime.Features{Seccomp: true})
 		r.engine.Up()
 		if got := phases(r.after(time.Minute)); got["a"] != v1.PodRunning || got["runs"] != v1.PodRunning {
 			t.Errorf("with another engine the pods are %v", got)

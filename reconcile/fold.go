@@ -146,8 +146,10 @@ func (s *state) foldFailure(e *entry, o outcome) {
 		}
 	}
 	if o.step.Verb == CreateContainer && errors.Is(o.err, runtime.ErrImageNotFound) {
-		s.image(e.plan.Pod, o.step.Image).absent()
-		delete(e.pulled, o.step.Container)
+		for _, need := range neededBy(e.plan.Pod.Object, containerOf(e.plan.Pod.Object, o.step.Container)) {
+			s.image(e.plan.Pod, need.name).absent()
+		}
+		e.forgetPulls(func(p Pull) bool { return p.Container == o.step.Container })
 	}
 	key := o.step.failureKey()
 	f := e.failures[key]

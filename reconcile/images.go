@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,8 @@ func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present b
 		i.known, i.away, i.Image = true, false, Image{Present: true, Info: info, Recheck: time.Now().Add(imageRecheck)}
 		for _, waiting := range i.always {
 			if e := s.pods[waiting.Pod]; e != nil {
-				e.pulled[waiting.Container] = Pull{waiting.UID, waiting.Image, waiting.Attempt}
+				e.forgetPulls(func(p Pull) bool { return p.Container == waiting.Container && p.Image == waiting.Image })
+				e.pulled[Pull{waiting.Container, waiting.UID, waiting.Image, waiting.Attempt}] = true
 			}
 		}
 		i.always = nil
@@ -206,6 +208,10 @@ func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present b
 	if i.Present {
 		clear(i.users) // until then, whoever gets it serves all
 	}
+}
+
+func (e *entry) forgetPulls(which func(Pull) bool) {
+	maps.DeleteFunc(e.pulled, func(p Pull, _ bool) bool { return which(p) })
 }
 
 // shareImage has those look again who could not get it with other secrets.

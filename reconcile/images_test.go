@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -107,6 +108,49 @@ func TestPullWithLoginOfTheNode(t *testing.T) {
 		r.wantWith(pullSecret("wrong", "wrong"), withSecrets(manifest("a", "", private), "wrong"))
 		if got := phases(r.after(time.Second))["a"]; got != v1.PodRunning {
 			t.Errorf("it is %s", got)
+		}
+	})
+}
+
+// The image of a volume is got as its policy says, beside that of the container,
+// and mounted read-only with the path that is asked for.
+func TestImageVolume(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.engine.SetFeatures(runtime.Features{ImageMounts: true})
+		r.engine.BreakConnections()
+		r.engine.SetImage("data:1", fake.Image{})
+		text := manifest("a", "", "{name: c, image: present:1, volumeMounts: [{name: data, mountPath: /data}]}") +
+			"  volumes: [{name: data, image: {reference: data:1, pullPolicy: IfNotPresent}}]\n"
+		r.want(text)
+		if got := waiting(t, r.after(time.Minute), "a"); got.Reason != reconcile.ImagePullBackOff || !strings.Contains(got.Message, "data:1") {
+			t.Errorf("without the image of the volume it waits with %s", got)
+		}
+		r.engine.SetImage("data:1", fake.Image{Pullable: true})
+		if got := phases(r.after(time.Minute))["a"]; got != v1.PodRunning {
+			t.Fatalf("it is %s", got)
+		}
+		want := []runtime.Mount{
+			{Image: "data:1", ContainerPath: "/data", ReadOnly: true},
+		}
+		for _, c := range r.engine.Containers() {
+			if c.Spec == nil {
+				continue
+			}
+			var got []runtime.Mount
+			for _, m := range c.Spec.Mounts {
+				if m.Image != "" {
+					got = append(got, m)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("mounts (-want +got):\n%s", diff)
+			}
+			r.engine.Kill(c.ID)
+		}
+		// It is looked for again where the engine has lost it.
+		r.engine.SetImage("data:1", fake.Image{Pullable: true})
+		if got := phases(r.after(time.Minute))["a"]; got != v1.PodRunning {
+			t.Errorf("after the engine lost the image it is %s", got)
 		}
 	})
 }

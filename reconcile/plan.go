@@ -43,8 +43,8 @@ type Input struct {
 	Policy Policy
 	// Images by name as written; a missing entry is an image not looked at yet.
 	Images map[string]Image
-	// Pulled has, by container name, the last pull that was made for an attempt.
-	Pulled map[string]Pull
+	// Pulled has the last pull of an image that was made for a container.
+	Pulled map[Pull]bool
 	// Failures has the last failed step by container name, "POD" for the sandbox
 	// and what concerns the whole pod.
 	Failures map[string]Failure
@@ -144,9 +144,10 @@ type Image struct {
 // Pull is what an image was pulled for although it was there: one attempt of a
 // container of a generation.
 type Pull struct {
-	UID     types.UID
-	Image   string
-	Attempt int
+	Container string
+	UID       types.UID
+	Image     string
+	Attempt   int
 }
 
 // Failure is a step that failed and is tried again after Retry.

@@ -18,15 +18,44 @@ func (g *generationPlan) images(attempt func(string) int) {
 	}
 }
 
-// image reports whether the image of a container is ready for that attempt, and
-// if not, plans how to get it.
-func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) {
-	if _, err := reference.ParseNormalizedNamed(spec.Image); err != nil {
-		return Waiting{InvalidImageName, fmt.Sprintf("image %q: %v", spec.Image, err)}, false
+// needed is an image that a container needs, its own or that of a volume.
+type needed struct {
+	name   string
+	policy v1.PullPolicy
+}
+
+// neededBy returns the images that a container needs, its own first.
+func neededBy(p *v1.Pod, c *v1.Container) []needed {
+	list := []needed{{c.Image, c.ImagePullPolicy}}
+	for _, m := range c.VolumeMounts {
+		if v, ok := volumeOf(p, m.Name); ok && v.Image != nil {
+			list = append(list, needed{v.Image.Reference, v.Image.PullPolicy})
+		}
 	}
-	image, known := g.in.Images[spec.Image]
-	always, never := spec.ImagePullPolicy == v1.PullAlways, spec.ImagePullPolicy == v1.PullNever
-	if always && g.in.Pulled[spec.Name] == (Pull{g.uid, spec.Image, attempt}) || !always && image.Present {
+	return list
+}
+
+// image reports whether the images of a container are ready for that attempt, and
+// if not, plans how to get them.
+func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) {
+	var first Waiting
+	all := true
+	for _, need := range neededBy(g.pod.Object, spec) {
+		if w, ok := g.getImage(need, spec.Name, attempt); !ok && all {
+			first, all = w, false
+		}
+	}
+	return first, all
+}
+
+func (g *generationPlan) getImage(need needed, container string, attempt int) (Waiting, bool) {
+	name := need.name
+	if _, err := reference.ParseNormalizedNamed(name); err != nil {
+		return Waiting{InvalidImageName, fmt.Sprintf("image %q: %v", name, err)}, false
+	}
+	image, known := g.in.Images[name]
+	always, never := need.policy == v1.PullAlways, need.policy == v1.PullNever
+	if always && g.in.Pulled[Pull{container, g.uid, name, attempt}] || !always && image.Present {
 		return Waiting{}, true
 	}
 	switch {
@@ -35,17 +64,17 @@ func (g *generationPlan) image(spec *v1.Container, attempt int) (Waiting, bool) 
 		if never {
 			return Waiting{ErrImageNeverPull, image.Message}, false
 		}
-		return Waiting{ImagePullBackOff, fmt.Sprintf("back-off pulling image %q: %s", spec.Image, image.Message)}, false
+		return Waiting{ImagePullBackOff, fmt.Sprintf("back-off pulling image %q: %s", name, image.Message)}, false
 	case never && known && g.in.Now.Before(image.Recheck):
 		g.wakeAt(image.Recheck)
 	case never:
-		g.fetch(Step{Verb: CheckImage, Image: spec.Image, Reason: PolicyNever})
+		g.fetch(Step{Verb: CheckImage, Image: name, Reason: PolicyNever})
 	case always:
-		g.fetch(Step{Verb: PullImage, Image: spec.Image, Container: spec.Name, Attempt: attempt, Reason: PolicyAlways})
+		g.fetch(Step{Verb: PullImage, Image: name, Container: container, Attempt: attempt, Reason: PolicyAlways})
 	case !known:
-		g.fetch(Step{Verb: CheckImage, Image: spec.Image})
+		g.fetch(Step{Verb: CheckImage, Image: name})
 	default:
-		g.fetch(Step{Verb: PullImage, Image: spec.Image, Reason: ImageAbsent})
+		g.fetch(Step{Verb: PullImage, Image: name, Reason: ImageAbsent})
 	}
 	switch {
 	case never && known:

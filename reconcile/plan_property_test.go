@@ -183,7 +183,7 @@ func drawInput(t *rapid.T) reconcile.Input {
 	key := pod.Key{Namespace: "default", Name: "p-node"}
 	in := reconcile.Input{
 		Key: key, Desired: drawPod(t, "desired"), MayRemove: rapid.Bool().Draw(t, "may remove"), Why: "silent",
-		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[string]reconcile.Pull),
+		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[reconcile.Pull]bool),
 		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
 		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
 	}
@@ -206,7 +206,7 @@ func drawInput(t *rapid.T) reconcile.Input {
 		case 2:
 			in.Images[image] = reconcile.Image{Failed: 1, Retry: start.Add(time.Second)}
 		case 3:
-			in.Pulled["a"] = reconcile.Pull{UID: "u1", Image: image, Attempt: rapid.IntRange(0, 3).Draw(t, "pulled")}
+			in.Pulled[reconcile.Pull{Container: "a", UID: "u1", Image: image, Attempt: rapid.IntRange(0, 3).Draw(t, "pulled")}] = true
 		}
 	}
 	for _, what := range []string{"a", "b", "POD"} {

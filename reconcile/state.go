@@ -76,7 +76,7 @@ type entry struct {
 	desired  *pod.Pod
 	seen     map[string]*sighting
 	records  map[types.UID]Record
-	pulled   map[string]Pull
+	pulled   map[Pull]bool
 	failures map[string]Failure
 	ended    map[string]time.Time
 	linked   map[string]bool
@@ -187,7 +187,7 @@ func (s *state) entry(key pod.Key) *entry {
 			key:        key,
 			seen:       make(map[string]*sighting),
 			records:    make(map[types.UID]Record),
-			pulled:     make(map[string]Pull),
+			pulled:     make(map[Pull]bool),
 			failures:   make(map[string]Failure),
 			ended:      make(map[string]time.Time),
 			linked:     make(map[string]bool),
@@ -447,9 +447,11 @@ func (s *state) input(e *entry) Input {
 			return
 		}
 		for _, m := range members(p.Object) {
-			if image := s.images[imageKeyOf(p, m.Image)]; image != nil && image.known {
-				if _, looked := in.Images[m.Image]; !looked {
-					in.Images[m.Image] = image.Image
+			for _, need := range neededBy(p.Object, m.Container) {
+				if image := s.images[imageKeyOf(p, need.name)]; image != nil && image.known {
+					if _, looked := in.Images[need.name]; !looked {
+						in.Images[need.name] = image.Image
+					}
 				}
 			}
 		}

@@ -35,6 +35,9 @@ func (j job) ensureVolumes(ctx context.Context, about surroundings, volumes []v1
 	j.mounting.Lock()
 	defer j.mounting.Unlock()
 	for _, v := range volumes {
+		if v.Image != nil {
+			continue // the engine mounts it
+		}
 		request := volumeRequest(j.pod, about.uid, v)
 		request.Claim = about.claim(v)
 		files, shown, err := about.content(v)
@@ -92,7 +95,10 @@ func (j job) mounts(uid types.UID, c *v1.Container, env environ) ([]runtime.Moun
 			mount.Recursive = *m.RecursiveReadOnly
 		}
 		path, err := subPath(m, env.lookup)
-		if err == nil {
+		switch {
+		case err == nil && v.Image != nil:
+			mount = runtime.Mount{Image: v.Image.Reference, ImagePath: path, ContainerPath: m.MountPath, ReadOnly: true}
+		case err == nil:
 			mount.HostPath, err = j.mountFrom(volumeRequest(j.pod, uid, v), c.Name, i, path)
 		}
 		if err != nil {

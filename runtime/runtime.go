@@ -46,7 +46,7 @@ type Runtime interface {
 	EnsureSandbox(context.Context, SandboxSpec) (Container, error)
 	// EnsureContainer creates a container, not started, and returns its id. One
 	// of the same name that is ours is taken over. ErrImageNotFound where the
-	// image is missing, ErrNotFound where the sandbox is.
+	// image or one that is mounted is missing, ErrNotFound where the sandbox is.
 	EnsureContainer(context.Context, ContainerSpec) (id string, err error)
 	// Start starts a created container; one that runs is success. ErrNotFound
 	// where it is gone. After another error Inspect tells the exit code.

@@ -26,7 +26,7 @@ func volumes() []Rule {
 		{Path: "projected.sources[].podCertificate", Verdict: Refused, Presence: true, Reason: "there is no API server that signs certificates"},
 		{Path: "persistentVolumeClaim", Verdict: Refused, Presence: true, Reason: unsupported},
 		{Path: "ephemeral", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "image", Verdict: Refused, Presence: true, Reason: unsupported},
+		{Path: "image", Verdict: Acted, Needs: "an engine that mounts images (Docker Engine 28)", Tests: tests("runtime/docker.TestMountsOfNewerEngines", "reconcile.TestImageVolume", "reconcile.TestLacking")},
 		{Path: "nfs", Verdict: Refused, Presence: true, Reason: unsupported},
 		{Path: "iscsi", Verdict: Refused, Presence: true, Reason: unsupported},
 

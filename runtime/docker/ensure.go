@@ -90,8 +90,16 @@ func (r *Runtime) missing(ctx context.Context, e *engine, spec runtime.Container
 	if _, err := e.ContainerInspect(ctx, spec.Sandbox.ID); errdefs.IsNotFound(err) {
 		return class(runtime.ErrNotFound, err)
 	}
-	if _, err := e.ImageInspect(ctx, spec.Image); errdefs.IsNotFound(err) {
-		return class(runtime.ErrImageNotFound, err)
+	images := []string{spec.Image}
+	for _, m := range spec.Mounts {
+		if m.Image != "" {
+			images = append(images, m.Image)
+		}
+	}
+	for _, image := range images {
+		if _, err := e.ImageInspect(ctx, image); errdefs.IsNotFound(err) {
+			return class(runtime.ErrImageNotFound, err)
+		}
 	}
 	if errors.Is(refused, runtime.ErrNotFound) {
 		return notOurNotFound(refused)

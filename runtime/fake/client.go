@@ -147,8 +147,10 @@ func (c *Client) EnsureSandbox(ctx context.Context, spec runtime.SandboxSpec) (r
 // EnsureContainer implements runtime.Runtime.
 func (c *Client) EnsureContainer(ctx context.Context, spec runtime.ContainerSpec) (id string, err error) {
 	err = c.do(ctx, "create", spec.ContainerName(), 10*time.Millisecond, 80*time.Millisecond, func() error {
-		if !c.engine.images[spec.Image].Present {
-			return fmt.Errorf("image %s: %w", spec.Image, runtime.ErrImageNotFound)
+		for _, m := range append([]runtime.Mount{{Image: spec.Image}}, spec.Mounts...) {
+			if m.Image != "" && !c.engine.images[m.Image].Present {
+				return fmt.Errorf("image %s: %w", m.Image, runtime.ErrImageNotFound)
+			}
 		}
 		if _, err := c.ours(spec.Sandbox.ID); err != nil {
 			return fmt.Errorf("sandbox: %w", err)

@@ -70,6 +70,13 @@ func (c *Client) Pull(ctx context.Context, ref string, auth runtime.Auth, progre
 	return nil
 }
 
+// SetFeatures makes it an engine that can do other things.
+func (e *Engine) SetFeatures(f runtime.Features) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Features = f
+}
+
 // Features implements runtime.Runtime.
 func (c *Client) Features(ctx context.Context) (runtime.Features, error) {
 	var f runtime.Features
