@@ -31,7 +31,7 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 		setAddresses(&status, sandbox, addresses)
 	}
 	s := statusMaker{plan: plan, observed: byAttempt(observed), state: state}
-	s.initialized = len(object.Spec.InitContainers) == 0 || state.Initialized != (runtime.SandboxRef{}) && (state.Initialized == sandbox.Ref() || plan.Finished)
+	s.initialized = isInitialized(plan, state, sandbox.Ref())
 	for _, m := range members(object) {
 		if m.kind == primary {
 			status.ContainerStatuses = append(status.ContainerStatuses, s.container(m))
@@ -50,6 +50,21 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 		c.LastTransitionTime = metav1.NewTime(state.since(c.Type, c.Status, wall))
 	}
 	return status
+}
+
+// isInitialized reports whether the init containers have done their work: in the
+// sandbox that runs, or in any for a pod that has come to its end. That a primary
+// container was started shows it too.
+func isInitialized(plan Plan, state State, sandbox runtime.SandboxRef) bool {
+	if len(plan.Pod.Object.Spec.InitContainers) == 0 {
+		return true
+	}
+	if !plan.Finished {
+		return sandbox != (runtime.SandboxRef{}) && state.Initialized == sandbox
+	}
+	return state.Initialized != (runtime.SandboxRef{}) || slices.ContainsFunc(members(plan.Pod.Object), func(m member) bool {
+		return m.kind == primary && state.container(m.Name).Attempt >= 0
+	})
 }
 
 // runningSandbox returns the newest sandbox that runs.
