@@ -22,6 +22,7 @@ func (b *bench) rows() []measurement {
 		{"agent start", b.agentStart},
 		{"50 pods", b.manyPods},
 		{"probes", b.probes},
+		{"config", b.config},
 		{"loop", b.loop},
 		{"idle", b.idle},
 		{"binary", b.binary},
