@@ -18,6 +18,10 @@
 // record.go says what is remembered, backoff.go and admit.go hold rules that are
 // worth reading alone, status.go words it all as Kubernetes does.
 //
+// What a container is told is evaluated when it is made, and no plan holds it:
+// env.go, downward.go, payload.go, hosts.go and dns.go, all pure, from the objects
+// that references.go names. Where something is missing the plan says so.
+//
 // The package refuses to know about any engine, file format or network: it acts
 // through runtime.Runtime and the three small interfaces of [Deps]. It never
 // touches a container while the agent starts or stops (law 5), and removes
