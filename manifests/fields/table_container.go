@@ -29,7 +29,7 @@ func containers(list string) []Rule {
 		{Path: ".volumeMounts", Verdict: Acted, Class: Container, Tests: tests("agent.TestLifeOfAnEmptyDir", "runtime/docker.TestMounts")},
 		{Path: ".volumeMounts[].subPath", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "node/volume.TestSubPath", "node/volume.TestSubPathWinsEveryRace")},
 		{Path: ".volumeMounts[].subPathExpr", Verdict: Acted, Tests: tests("agent.TestSubPathExpr", "node/volume.TestSubPath")},
-		{Path: ".volumeMounts[].bindMountOptions", Verdict: Refused, Reason: unsupported},
+		{Path: ".volumeMounts[].bindMountOptions", Verdict: Refused, Reason: "the engine knows no such options of a mount"},
 		{Path: ".volumeMounts[].mountPropagation", Verdict: Acted, Needs: "for Bidirectional, an engine that may run privileged containers", Tests: tests("agent.TestMountPropagation", "runtime/docker.TestRequests")},
 		{Path: ".volumeMounts[].recursiveReadOnly", Verdict: Acted, Needs: "for Enabled, Docker Engine 25 and Linux 5.12", Tests: tests("reconcile.TestLacking", "runtime/docker.TestRequests", "runtime/docker.TestMountsOfNewerEngines")},
 		{Path: ".volumeDevices", Verdict: Refused, Class: Container, Reason: "claims are folders here; a block device can be had by a hostPath of type BlockDevice"},
