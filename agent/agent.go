@@ -89,6 +89,10 @@ type Config struct {
 	DeadContainers gc.Policy
 	DeadCheck      time.Duration
 
+	// PodPIDs is how many processes and threads a pod may have, and until pods have
+	// a cgroup each of its containers; 0 is no limit.
+	PodPIDs int64
+
 	// Parallel is how many pods start at a time; 0 is the loop's default.
 	Parallel int
 	// Version is the program's, for clients.

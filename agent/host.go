@@ -37,7 +37,7 @@ func machine(cfg Config) reconcile.Node {
 	node := reconcile.Node{
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
 		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.ResolvConf,
-		SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
+		PodPIDs: cfg.PodPIDs, SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
 	}
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {

@@ -269,3 +269,15 @@ func TestSharedProcesses(t *testing.T) {
 	w.await("a runs again", runs("share", "a", 1))
 	w.same(ids, "share-node/POD/0", "share-node/b/0")
 }
+
+// No container has more processes than the node lets a pod have.
+func TestProcessLimit(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.PodPIDs = 5
+	w.write("fork.yaml", manifest("{name: fork}", shell("app", "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait"))+"  restartPolicy: Never\n")
+	w.start()
+	w.await("it ended", ended("fork"))
+	if got := w.says("fork", "app"); !strings.Contains(got, "can't fork") {
+		t.Errorf("it said %q, want that it cannot fork", got)
+	}
+}

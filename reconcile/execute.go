@@ -172,7 +172,7 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case RemoveContainer:
 		return runtime.Container{}, rt.Remove(ctx, s.ID)
 	case UpdateResources:
-		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container))
+		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node)
 		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
 	case UpdateVolume:
 		v, _ := volumeOf(j.pod.Object, s.Volume)

@@ -93,6 +93,8 @@ type Node struct {
 	// ResolvConf is the file of the resolvers of pods; "" is the node's own.
 	ResolvConf string
 	ClusterDNS ClusterDNS
+	// PodPIDs is how many processes and threads a pod may have; 0 is no limit.
+	PodPIDs int64
 	// SCTP: the kernel knows the protocol.
 	SCTP bool
 	// HugePages are those set aside, in bytes, by the resource of their size.

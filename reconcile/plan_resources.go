@@ -11,7 +11,7 @@ import (
 // resized reports whether the limits of a running container are not those
 // wanted. What was set in this process counts as set, however the engine spells it.
 func (g *generationPlan) resized(spec *v1.Container, c runtime.Container) bool {
-	want := resources(g.pod.Object, spec)
+	want := resources(g.pod.Object, spec, g.in.Node)
 	done, ok := g.in.Updated[c.ID]
 	return c.Resources != want && !(ok && done == want)
 }
@@ -21,7 +21,7 @@ func (g *generationPlan) resizeRestarts(spec *v1.Container, c runtime.Container)
 	if !g.resized(spec, c) {
 		return false
 	}
-	want := resources(g.pod.Object, spec)
+	want := resources(g.pod.Object, spec, g.in.Node)
 	cpu := c.Resources.CPUShares != want.CPUShares || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
 	memory := c.Resources.Memory != want.Memory
 	return slices.ContainsFunc(spec.ResizePolicy, func(p v1.ContainerResizePolicy) bool {

@@ -18,8 +18,8 @@ const (
 
 // resources returns the limits of a container in the engine's units. One without
 // a limit of its own is held to the pod's.
-func resources(p *v1.Pod, c *v1.Container) runtime.Resources {
-	var r runtime.Resources
+func resources(p *v1.Pod, c *v1.Container, node Node) runtime.Resources {
+	r := runtime.Resources{Pids: node.PodPIDs}
 	request, limit := c.Resources.Requests.Cpu().MilliValue(), limitOf(p, c, v1.ResourceCPU).MilliValue()
 	if _, asked := c.Resources.Requests[v1.ResourceCPU]; !asked {
 		request = limit

@@ -79,7 +79,7 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		Users:       userNamespace(p.Object),
 		StopSignal:  stopSignal(c),
 		Mounts:      mounts,
-		Resources:   resources(p.Object, c),
+		Resources:   resources(p.Object, c, node),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
 }

@@ -43,6 +43,7 @@ func kubeletFields() map[string]kubeletField {
 		"resolvConf":           {"resolv-conf", readString},
 		"containerLogMaxSize":  {"container-log-max-size", readSize},
 		"containerLogMaxFiles": {"container-log-max-files", readCount},
+		"podPidsLimit":         {"pod-max-pids", readLimit},
 		"allowedUnsafeSysctls": {"allowed-unsafe-sysctls", readStrings},
 	}
 }
@@ -207,6 +208,14 @@ func readCount(n *yaml.Node) ([]string, error) {
 	return []string{n.Value}, nil
 }
 
+// readLimit reads a count, or -1 for none.
+func readLimit(n *yaml.Node) ([]string, error) {
+	if n.Kind == yaml.ScalarNode && n.Value == "-1" {
+		return []string{n.Value}, nil
+	}
+	return readCount(n)
+}
+
 // readHeaders reads a map of lists. No error repeats a value: they are secrets.
 func readHeaders(n *yaml.Node) ([]string, error) {
 	if isNull(n) {
@@ -243,7 +252,7 @@ const kubeletFieldsWithoutCounterpart = `
 	kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains
 	maxOpenFiles maxParallelImagePulls maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor
 	mergeDefaultEvictionSettings nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency
-	nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit podsPerCore port
+	nodeStatusUpdateFrequency oomScoreAdj podCIDR podsPerCore port
 	preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
 	registerNode registerWithTaints registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates
 	runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion

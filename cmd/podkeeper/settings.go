@@ -51,6 +51,7 @@ type settings struct {
 	podLogsDir    string
 	logSize       string
 	logFiles      int
+	podPIDs       int64
 
 	policySettings
 }
@@ -87,6 +88,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.network, "docker-network", "bridge", "the engine's `NETWORK` of pods")
 	f.StringVar(&s.pauseImage, "pod-infra-container-image", "", "`IMAGE` of the container that holds a pod's namespaces (default built in, never pulled)")
 	f.StringVar(&s.resolvConf, "resolv-conf", "", "`FILE` of the resolvers of pods (default the machine's)")
+	f.Int64Var(&s.podPIDs, "pod-max-pids", -1, "how many processes and threads a container may have; -1 is no limit")
 	f.StringVar(&s.podLogsDir, "pod-logs-dir", "", "`FOLDER` of log links by pod (default /var/log/pods; with another root dir logs/pods in it)")
 	f.StringVar(&s.logSize, "container-log-max-size", "10Mi", "the `SIZE` at which a container's log is rotated")
 	f.IntVar(&s.logFiles, "container-log-max-files", 5, "how many log files are kept of a container")
@@ -128,6 +130,9 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	if s.logFiles < 1 {
 		check("container-log-max-files", fmt.Errorf("%d: want 1 or more", s.logFiles))
 	}
+	if s.podPIDs == 0 || s.podPIDs < -1 {
+		check("pod-max-pids", fmt.Errorf("%d: want 1 or more, or -1 for no limit", s.podPIDs))
+	}
 	logs, err := absolute(s.podLogsDir)
 	check("pod-logs-dir", err)
 	resolvConf, err := absolute(s.resolvConf)
@@ -146,6 +151,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 			LogMaxSize: size, LogMaxFiles: s.logFiles,
 		},
 		Logs:    l.logs(logs),
+		PodPIDs: max(s.podPIDs, 0),
 		Version: version,
 	}, errors.Join(errs...)
 }
