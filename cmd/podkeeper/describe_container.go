@@ -60,6 +60,7 @@ func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, co
 	describeProbe(d, "Liveness:", c.LivenessProbe)
 	describeProbe(d, "Readiness:", c.ReadinessProbe)
 	describeProbe(d, "Startup:", c.StartupProbe)
+	describeEnvFrom(d, c.EnvFrom)
 	describeEnv(d, c.Env)
 	describeMounts(d, c.VolumeMounts)
 }
@@ -158,6 +159,27 @@ func describeProbe(d description, title string, p *v1.Probe) {
 		action, p.InitialDelaySeconds, p.TimeoutSeconds, p.PeriodSeconds, p.SuccessThreshold, p.FailureThreshold))
 }
 
+// describeEnvFrom names the objects that give all of their values, as kubectl does.
+func describeEnvFrom(d description, list []v1.EnvFromSource) {
+	if len(list) == 0 {
+		return
+	}
+	d.head(2, "Environment Variables from:")
+	for _, from := range list {
+		name, kind, optional := "", "ConfigMap", (*bool)(nil)
+		switch {
+		case from.ConfigMapRef != nil:
+			name, optional = from.ConfigMapRef.Name, from.ConfigMapRef.Optional
+		case from.SecretRef != nil:
+			name, kind, optional = from.SecretRef.Name, "Secret", from.SecretRef.Optional
+		}
+		if from.Prefix != "" {
+			kind += fmt.Sprintf(" with prefix '%s'", from.Prefix)
+		}
+		d.line(3, name, fmt.Sprintf("%s  Optional: %t", kind, optional != nil && *optional))
+	}
+}
+
 // describeEnv shows literal values as kubectl does: who may ask the agent may
 // read its files, too. What is taken from elsewhere is named, not shown.
 func describeEnv(d description, env []v1.EnvVar) {
@@ -186,8 +208,8 @@ func describeMounts(d description, mounts []v1.VolumeMount) {
 		if m.ReadOnly {
 			mode = "ro"
 		}
-		if m.SubPath != "" {
-			mode += ", path " + m.SubPath
+		if path := m.SubPath + m.SubPathExpr; path != "" { // one of them at most
+			mode += ", path " + path
 		}
 		d.text(3, oneLine(fmt.Sprintf("%s from %s (%s)", m.MountPath, m.Name, mode)))
 	}
