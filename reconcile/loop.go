@@ -33,9 +33,8 @@ type Volumes interface {
 	Ensure(ctx context.Context, r volume.Request) error
 	// Path is where Ensure puts it. It does no I/O.
 	Path(r volume.Request) string
-	// SubPath returns where a path in the volume, which is there, can be mounted
-	// from, for the n-th mount of a container.
-	SubPath(r volume.Request, container string, n int, path string) (string, error)
+	// SubPath returns where a part of the volume, which is there, can be mounted from.
+	SubPath(r volume.Request, p volume.Part) (string, error)
 	// ReadFile returns the content of a file in the volume, which is there, of at
 	// most limit bytes.
 	ReadFile(r volume.Request, path string, limit int64) ([]byte, error)

@@ -210,11 +210,11 @@ func (v *shelf) seen(name string) (text string, writes int) {
 	return v.files[name], v.writes
 }
 
-func (*shelf) Path(r volume.Request) string                                { return "/" + r.Volume.Name }
-func (*shelf) SubPath(volume.Request, string, int, string) (string, error) { return "", nil }
-func (*shelf) ReadFile(volume.Request, string, int64) ([]byte, error)      { return nil, nil }
-func (*shelf) Hosts(types.UID, []byte) (string, error)                     { return "/hosts", nil }
-func (*shelf) Remove(types.UID) error                                      { return nil }
+func (*shelf) Path(r volume.Request) string                           { return "/" + r.Volume.Name }
+func (*shelf) SubPath(volume.Request, volume.Part) (string, error)    { return "", nil }
+func (*shelf) ReadFile(volume.Request, string, int64) ([]byte, error) { return nil, nil }
+func (*shelf) Hosts(types.UID, []byte) (string, error)                { return "/hosts", nil }
+func (*shelf) Remove(types.UID) error                                 { return nil }
 
 type noLogs struct{}
 

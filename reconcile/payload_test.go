@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"fmt"
-	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +20,7 @@ func named(name string) v1.LocalObjectReference { return v1.LocalObjectReference
 
 func TestContent(t *testing.T) {
 	yes, mode, own := true, int32(0o640), int32(0o400)
+	alice, bob := int64(1000), int64(1001)
 	downward := []v1.DownwardAPIVolumeFile{
 		{Path: "pod/labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
 		{Path: "pod/annotations", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.annotations"}, Mode: &own},
@@ -41,6 +41,12 @@ func TestContent(t *testing.T) {
 				{Key: "my.key", Path: "a/b.conf"}, {Key: "LEVEL", Path: "./a//level", Mode: &own}, {Key: "bytes", Path: "b"},
 			}}},
 			want: map[string]string{"a/b.conf": "dot -rw-r-----", "a/level": "one -r--------", "b": "\x00\xff -rw-r-----"},
+		},
+		"of users": {
+			source: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: named("cm"), DefaultUser: &alice, Items: []v1.KeyToPath{
+				{Key: "my.key", Path: "a"}, {Key: "LEVEL", Path: "b", User: &bob},
+			}}},
+			want: map[string]string{"a": "dot -rw-r--r-- 1000", "b": "one -rw-r--r-- 1001"},
 		},
 		"C074: a Secret": {
 			source: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s", DefaultMode: &own}},
@@ -109,7 +115,10 @@ func TestContent(t *testing.T) {
 			}
 			got := make(map[string]string)
 			for _, f := range files {
-				got[f.Path] = string(f.Data) + " " + fs.FileMode(f.Mode).String()
+				got[f.Path] = string(f.Data) + " " + f.Mode.String()
+				if f.User != 0 {
+					got[f.Path] += fmt.Sprint(" ", f.User)
+				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)

@@ -90,16 +90,13 @@ func (j job) mounts(uid types.UID, c *v1.Container, env environ) ([]runtime.Moun
 		if !ok {
 			continue
 		}
-		mount := runtime.Mount{ContainerPath: m.MountPath, ReadOnly: m.ReadOnly || onlyRead(v), Propagation: propagation(m)}
-		if m.RecursiveReadOnly != nil {
-			mount.Recursive = *m.RecursiveReadOnly
-		}
+		mount := mountOf(v, m)
 		path, err := subPath(m, env.lookup)
 		switch {
 		case err == nil && v.Image != nil:
 			mount = runtime.Mount{Image: v.Image.Reference, ImagePath: path, ContainerPath: m.MountPath, ReadOnly: true}
 		case err == nil:
-			mount.HostPath, err = j.mountFrom(volumeRequest(j.pod, uid, v), c.Name, i, path)
+			mount, err = j.mountFrom(mount, volumeRequest(j.pod, uid, v), volume.Part{Container: c.Name, Index: i, Path: path, Options: m.BindMountOptions})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("mount %s: %w", m.MountPath, err)
@@ -109,14 +106,30 @@ func (j job) mounts(uid types.UID, c *v1.Container, env environ) ([]runtime.Moun
 	return list, nil
 }
 
-// mountFrom returns where on the host the n-th mount of a container comes from.
-func (j job) mountFrom(r volume.Request, container string, n int, subPath string) (string, error) {
-	if subPath == "" {
-		return j.deps.Volumes.Path(r), nil
+// mountOf returns what the engine is asked for, less where it comes from.
+func mountOf(v v1.Volume, m v1.VolumeMount) runtime.Mount {
+	mount := runtime.Mount{ContainerPath: m.MountPath, ReadOnly: m.ReadOnly || onlyRead(v), Propagation: propagation(m)}
+	if m.RecursiveReadOnly != nil {
+		mount.Recursive = *m.RecursiveReadOnly
+	}
+	return mount
+}
+
+// mountFrom adds where on the host a mount comes from, which is made ready.
+func (j job) mountFrom(mount runtime.Mount, r volume.Request, part volume.Part) (runtime.Mount, error) {
+	if part.Path == "" && len(part.Options) == 0 {
+		mount.HostPath = j.deps.Volumes.Path(r)
+		return mount, nil
+	}
+	if len(part.Options) > 0 && mount.ReadOnly && mount.Recursive == "" {
+		// Engines forget the options of a mount that they make read-only.
+		part.Options, mount.ReadOnly = append(slices.Clone(part.Options), "ro"), false
 	}
 	j.mounting.Lock()
 	defer j.mounting.Unlock()
-	return j.deps.Volumes.SubPath(r, container, n, subPath)
+	var err error
+	mount.HostPath, err = j.deps.Volumes.SubPath(r, part)
+	return mount, err
 }
 
 // subPath returns the path in the volume that is mounted, "" for all of it. In

@@ -198,11 +198,11 @@ func (m *memory) RemovePod(uid types.UID) error {
 // nothing stands for volumes and log links, which the loop's pods do not have.
 type nothing struct{}
 
-func (nothing) Ensure(context.Context, volume.Request) error                { return nil }
-func (nothing) Path(volume.Request) string                                  { return "" }
-func (nothing) SubPath(volume.Request, string, int, string) (string, error) { return "", nil }
-func (nothing) ReadFile(volume.Request, string, int64) ([]byte, error)      { return nil, nil }
-func (nothing) Hosts(types.UID, []byte) (string, error)                     { return "", nil }
-func (nothing) Remove(types.UID) error                                      { return nil }
-func (nothing) Link(runtime.Container) error                                { return nil }
-func (nothing) Unlink(pod.Key, types.UID) error                             { return nil }
+func (nothing) Ensure(context.Context, volume.Request) error           { return nil }
+func (nothing) Path(volume.Request) string                             { return "" }
+func (nothing) SubPath(volume.Request, volume.Part) (string, error)    { return "", nil }
+func (nothing) ReadFile(volume.Request, string, int64) ([]byte, error) { return nil, nil }
+func (nothing) Hosts(types.UID, []byte) (string, error)                { return "", nil }
+func (nothing) Remove(types.UID) error                                 { return nil }
+func (nothing) Link(runtime.Container) error                           { return nil }
+func (nothing) Unlink(pod.Key, types.UID) error                        { return nil }

@@ -191,8 +191,8 @@ func (session) Hosts(uid types.UID, _ []byte) (string, error) {
 }
 
 // SubPath implements reconcile.Volumes.
-func (s session) SubPath(r volume.Request, container string, n int, path string) (string, error) {
-	return fmt.Sprintf("%s/pods/%s/volume-subpaths/%s/%s/%d", rootDir, r.UID, r.Volume.Name, container, n), nil
+func (s session) SubPath(r volume.Request, p volume.Part) (string, error) {
+	return fmt.Sprintf("%s/pods/%s/volume-subpaths/%s/%s/%d", rootDir, r.UID, r.Volume.Name, p.Container, p.Index), nil
 }
 
 // volumes is a session whose ReadFile and Remove are those of reconcile.Volumes.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/podkeeper/podkeeper/pod"
 )
 
@@ -114,13 +116,8 @@ func (h *Host) updateClaim(o *pod.Object) error {
 	return nil
 }
 
-// makeClaim makes the folder with what is remembered of it. The quota is the
-// last: a folder that has it is whole.
+// makeClaim makes the folder with what is remembered of it.
 func (h *Host) makeClaim(root *os.Root, key pod.ObjectKey, claim *pod.Object) error {
-	was, err := readClaim(root, key.Name)
-	if err != nil {
-		was = remembered{} // lost: it is written anew
-	}
 	info, err := root.Lstat(key.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -132,27 +129,15 @@ func (h *Host) makeClaim(root *os.Root, key pod.ObjectKey, claim *pod.Object) er
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", h.claimPath(key))
 	}
-	now := remember(claim)
-	now.Project = was.Project
+	if err := writeClaim(root, key.Name, remember(claim)); err != nil {
+		return err
+	}
 	dir, err := root.Open(key.Name)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if _, ok, err := quotaOf(dir, firstProject); err != nil {
-		return err
-	} else if ok && now.Project == 0 {
-		if now.Project, err = h.freeProject(dir); err != nil {
-			return err
-		}
-	}
-	if err := writeClaim(root, key.Name, now); err != nil {
-		return err
-	}
-	if now.Project == 0 {
-		return nil
-	}
-	return limit(dir, now.Project, now.Size.Value())
+	return limit(dir, claim.Claim.Size.Value())
 }
 
 // makeClaimDir makes a folder that every user may write to, as in an emptyDir.
@@ -178,19 +163,22 @@ func makeClaimDir(root *os.Root, name string) error {
 	return root.Rename(temp, name)
 }
 
-// freeProject returns a project that no claim has and that counts nothing.
-func (h *Host) freeProject(dir *os.File) (uint32, error) {
-	project := uint32(firstProject)
-	err := h.eachClaim(func(_ pod.ObjectKey, m remembered) { project = max(project, m.Project+1) })
+// ensureEphemeral makes what a claim that is the pod's own would have: a folder
+// that goes with the pod.
+func (h *Host) ensureEphemeral(root *os.Root, r Request) error {
+	path, err := makeDir(root, r.Volume, r.born(0o777, groupDir))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for ; ; project++ {
-		q, _, err := quotaOf(dir, project)
-		if err != nil || q.space == 0 && q.hard == 0 && q.inodes == 0 {
-			return project, err
-		}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
 	}
+	defer dir.Close()
+	h.claims.Lock()
+	defer h.claims.Unlock()
+	size := r.Volume.Ephemeral.VolumeClaimTemplate.Spec.Resources.Requests[v1.ResourceStorage]
+	return limit(dir, size.Value())
 }
 
 // giveClaim gives the folder to the group of the pod, once for each pod, which the

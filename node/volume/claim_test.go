@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeeper/podkeeper/node/volume"
@@ -173,6 +174,36 @@ func TestClaimWithALostFile(t *testing.T) {
 	}
 }
 
+func ephemeral(name, size string) v1.Volume {
+	spec := v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{
+		Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse(size)},
+	}}
+	source := &v1.EphemeralVolumeSource{VolumeClaimTemplate: &v1.PersistentVolumeClaimTemplate{Spec: spec}}
+	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{Ephemeral: source}}
+}
+
+// A claim that is the pod's own comes and goes with it.
+func TestEphemeralClaim(t *testing.T) {
+	podDir := podFolder(t)
+	group := int64(2000)
+	r := request(podDir, ephemeral("scratch", "1Gi"))
+	r.FSGroup = &group
+	dir := do(t, podDir, r)
+	if want := filepath.Join(podDir, "volumes/kubernetes.io~local-volume/scratch"); dir != want {
+		t.Errorf("it is %s, want %s", dir, want)
+	}
+	if got := owned(t, dir); got != "2000 2777" {
+		t.Errorf("%s", got)
+	}
+	write(t, filepath.Join(dir, "f"), "x")
+	do(t, podDir, r)
+	mode(t, filepath.Join(dir, "f"))
+	if err := removeVolumes(podDir); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, dir)
+}
+
 // The size of a claim holds where the filesystem has project quotas, and only
 // there. Whether the kernel has them is not the test's to choose.
 func TestSizeOfAClaim(t *testing.T) {
@@ -199,6 +230,31 @@ func TestSizeOfAClaim(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(host.Path(second), "f"), make([]byte, 2<<20), 0o600); err != nil {
 		t.Errorf("2 MiB in the other claim: %v", err)
+	}
+	// What is freed by one, another can have.
+	for range 3 {
+		own := do(t, podDir, request(podDir, ephemeral("own", "1Mi")))
+		err := os.WriteFile(filepath.Join(own, "f"), make([]byte, 2<<20), 0o600)
+		if full := errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.ENOSPC); full != quotas {
+			t.Errorf("2 MiB in a claim of 1 MiB of the pod's own: %v", err)
+		}
+		if err := removeVolumes(podDir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := host.Claims()
+	if err != nil || len(stored) != 2 {
+		t.Fatal(stored, err)
+	}
+	for _, s := range stored {
+		if _, err := host.RemoveClaim(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if quotas {
+		if left, err := volume.LimitedProjects(host.RootDir); err != nil || len(left) != 0 {
+			t.Errorf("limits of projects %v are left, %v", left, err)
+		}
 	}
 }
 

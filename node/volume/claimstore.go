@@ -36,8 +36,6 @@ type remembered struct {
 	StorageClass string                          `json:"storageClassName,omitempty"`
 	Reclaim      pod.Reclaim                     `json:"reclaim,omitempty"`
 	Origin       pod.Origin                      `json:"origin"`
-	// Project is the quota's, 0 for none.
-	Project uint32 `json:"project,omitempty"`
 }
 
 func remember(o *pod.Object) remembered {
@@ -198,10 +196,18 @@ func (h *Host) putAside(root *os.Root, s Stored) (bool, error) {
 	if err := unmountBelow(h.claimPath(s.Key)); err != nil {
 		return false, err
 	}
-	err := root.Rename(s.Key.Name, goneOf(s.Key.Name))
+	dir, err := root.Open(s.Key.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		return true, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	if err := release(dir); err != nil {
+		return false, err
+	}
+	err = root.Rename(s.Key.Name, goneOf(s.Key.Name))
 	return err == nil, err
 }
 

@@ -34,3 +34,23 @@ func RemoveTree(dir, name string) error {
 	defer d.Close()
 	return removeTree(d, name)
 }
+
+// LimitedProjects returns those of the first ten projects of ours that have a limit
+// or count anything on the filesystem of a folder.
+func LimitedProjects(dir string) (list []uint32, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for id := uint32(firstProject); id < firstProject+10; id++ {
+		q, _, err := quotaOf(f, id)
+		if err != nil {
+			return nil, err
+		}
+		if q.hard != 0 || q.space != 0 || q.inodes != 0 {
+			list = append(list, id)
+		}
+	}
+	return list, nil
+}

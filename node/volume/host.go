@@ -47,7 +47,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// folders are where the kinds of volumes lie in a pod's folder.
+// folder returns where the volumes of a kind lie in a pod's folder, "" where they
+// do not lie there.
 func folder(v v1.Volume) string {
 	switch {
 	case v.EmptyDir != nil:
@@ -62,6 +63,8 @@ func folder(v v1.Volume) string {
 		return "volumes/kubernetes.io~downward-api"
 	case v.NFS != nil:
 		return "volumes/kubernetes.io~nfs"
+	case v.Ephemeral != nil:
+		return "volumes/kubernetes.io~local-volume"
 	default:
 		return ""
 	}
@@ -136,6 +139,8 @@ func (h *Host) make(ctx context.Context, r Request) error {
 		return ensureEmptyDir(root, r)
 	case v.NFS != nil:
 		return h.ensureNFS(ctx, root, r)
+	case v.Ephemeral != nil:
+		return h.ensureEphemeral(root, r)
 	default:
 		return ensureFiles(root, r)
 	}

@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -103,6 +105,9 @@ func (h *Host) remove(uid types.UID) error {
 			return err
 		}
 	}
+	if err := h.releaseEphemeral(uid); err != nil {
+		return err
+	}
 	for _, name := range folders {
 		if err := removeTree(dir, name); err != nil {
 			return err
@@ -111,21 +116,47 @@ func (h *Host) remove(uid types.UID) error {
 	return nil
 }
 
+// releaseEphemeral takes the limits away from the claims that are the pod's own.
+func (h *Host) releaseEphemeral(uid types.UID) error {
+	root, err := os.OpenRoot(h.podDir(uid))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	parent := folder(v1.Volume{VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}})
+	entries, err := fs.ReadDir(root.FS(), parent)
+	if err != nil {
+		return nil // there are none
+	}
+	for _, e := range entries {
+		dir, err := root.Open(path.Join(parent, e.Name()))
+		if err != nil {
+			return err
+		}
+		err = release(dir)
+		dir.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unmountBelow unmounts until nothing is mounted on or in a path, or nothing more
 // can be. A mount can hide others, which show up afterwards.
-func unmountBelow(path string) error {
+func unmountBelow(target string) error {
 	// The kernel's list knows no symbolic links. That the path itself is one is
 	// nobody's intention, and what it leads to is not ours.
-	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	parent, err := filepath.EvalSymlinks(filepath.Dir(target))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	path = filepath.Join(parent, filepath.Base(path))
+	target = filepath.Join(parent, filepath.Base(target))
 	for previous := math.MaxInt; ; {
-		mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(path))
+		mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(target))
 		if err != nil {
 			return fmt.Errorf("read mounts: %w", err)
 		}

@@ -63,19 +63,67 @@ func quotaOf(dir *os.File, project uint32) (q dqblk, ok bool, err error) {
 	return q, true, nil
 }
 
-// limit makes what is made in an open folder from now on count for the project,
-// which may hold that many bytes.
-func limit(dir *os.File, project uint32, bytes int64) error {
-	var attr fsxattr
-	if err := ioctl(dir, getAttributes, unsafe.Pointer(&attr)); err != nil {
-		return fmt.Errorf("attributes of %s: %w", dir.Name(), err)
+// limit makes what is made in an open folder from now on be of a project of its
+// own, which may hold that many bytes. Where the filesystem has no project quotas
+// it does nothing. Calls for one filesystem must not overlap.
+func limit(dir *os.File, bytes int64) error {
+	attr, ok, err := project(dir)
+	if err != nil || !ok {
+		return err
 	}
-	if attr.project != project || attr.flags&inheritID == 0 {
-		attr.project, attr.flags = project, attr.flags|inheritID
-		if err := ioctl(dir, setAttributes, unsafe.Pointer(&attr)); err != nil {
-			return fmt.Errorf("set project of %s: %w", dir.Name(), err)
+	id := attr.project
+	if id < firstProject {
+		if id, err = freeProject(dir); err != nil {
+			return err
 		}
 	}
+	// First the limit: it shows that the project is taken.
+	if err := setLimit(dir, id, bytes); err != nil {
+		return err
+	}
+	if attr.project == id && attr.flags&inheritID != 0 {
+		return nil
+	}
+	attr.project, attr.flags = id, attr.flags|inheritID
+	if err := ioctl(dir, setAttributes, unsafe.Pointer(&attr)); err != nil {
+		return fmt.Errorf("set project of %s: %w", dir.Name(), err)
+	}
+	return nil
+}
+
+// release takes the limit away from a folder that is to be removed. Its project is
+// free when nothing is in it any more.
+func release(dir *os.File) error {
+	attr, ok, err := project(dir)
+	if err != nil || !ok || attr.project < firstProject {
+		return err
+	}
+	return setLimit(dir, attr.project, 0)
+}
+
+// project returns the attributes of an open folder; ok is false where there are no
+// project quotas.
+func project(dir *os.File) (attr fsxattr, ok bool, err error) {
+	if _, ok, err = quotaOf(dir, firstProject); err != nil || !ok {
+		return attr, false, err
+	}
+	if err := ioctl(dir, getAttributes, unsafe.Pointer(&attr)); err != nil {
+		return attr, false, fmt.Errorf("attributes of %s: %w", dir.Name(), err)
+	}
+	return attr, true, nil
+}
+
+// freeProject returns a project that has no limit and counts nothing.
+func freeProject(dir *os.File) (uint32, error) {
+	for id := uint32(firstProject); ; id++ {
+		q, _, err := quotaOf(dir, id)
+		if err != nil || q.hard == 0 && q.space == 0 && q.inodes == 0 {
+			return id, err
+		}
+	}
+}
+
+func setLimit(dir *os.File, project uint32, bytes int64) error {
 	blocks := uint64(bytes+1023) / 1024
 	q := dqblk{hard: blocks, soft: blocks, valid: limitsValid}
 	if err := quotactl(dir, setQuota, project, &q); err != nil {

@@ -17,27 +17,38 @@ const (
 	subPathsDir = "volume-subpaths"
 )
 
-// SubPath returns where on the host a path in a volume can be mounted from, for
-// the n-th mount of a container: a bind mount in the pod's folder of just what the
-// path led to, so that nothing that the pod renames afterwards can change it. The
-// volume must be there. Directories that are missing are made with the mode of the
-// volume, except in one whose content is given. The error wraps ErrOutside where
-// the path leads out of the volume, and does not repeat the path.
-func (h *Host) SubPath(r Request, container string, n int, subPath string) (string, error) {
-	target, err := h.subPath(r, container, n, subPath)
+// Part is a part of a volume that a container mounts.
+type Part struct {
+	Container string
+	// Index is that of the mount in the container's list.
+	Index int
+	// Path is what is mounted; "" is all of the volume.
+	Path string
+	// Options are flags of the mount: noexec, nodev, nosuid, ro.
+	Options []string
+}
+
+// SubPath returns where on the host a part of a volume can be mounted from: a bind
+// mount in the pod's folder of just what the path led to, so that nothing that the
+// pod renames afterwards can change it. The volume must be there. Directories that
+// are missing are made with the mode of the volume, except in one whose content is
+// given. The error wraps ErrOutside where the path leads out of the volume, and does
+// not repeat the path.
+func (h *Host) SubPath(r Request, p Part) (string, error) {
+	target, err := h.subPath(r, p)
 	if err != nil {
 		return "", fmt.Errorf("path in volume %q: %w", r.Volume.Name, err)
 	}
 	return target, nil
 }
 
-func (h *Host) subPath(r Request, container string, n int, subPath string) (string, error) {
-	source, err := h.openIn(r, subPath, makesMissing(r.Volume))
+func (h *Host) subPath(r Request, p Part) (string, error) {
+	source, err := h.openIn(r, p.Path, makesMissing(r.Volume))
 	if err != nil {
 		return "", err
 	}
 	defer source.Close()
-	rel := path.Join(subPathsDir, r.Volume.Name, container)
+	rel := path.Join(subPathsDir, r.Volume.Name, p.Container)
 	root, err := os.OpenRoot(h.podDir(r.UID))
 	if err != nil {
 		return "", err
@@ -46,7 +57,7 @@ func (h *Host) subPath(r Request, container string, n int, subPath string) (stri
 	if err := root.MkdirAll(rel, 0o750); err != nil {
 		return "", err
 	}
-	rel = path.Join(rel, strconv.Itoa(n))
+	rel = path.Join(rel, strconv.Itoa(p.Index))
 	target := path.Join(h.podDir(r.UID), rel)
 	// What is there is of an earlier attempt, whose process has a mount of its own.
 	if err := unmountBelow(target); err != nil {
@@ -58,7 +69,33 @@ func (h *Host) subPath(r Request, container string, n int, subPath string) (stri
 	if err := unix.Mount(procPath(int(source.Fd())), target, "", unix.MS_BIND, ""); err != nil {
 		return "", fmt.Errorf("mount on %s: %w", target, err)
 	}
-	return target, nil
+	return target, restrict(target, p.Options)
+}
+
+var mountFlags = map[string]uintptr{"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC}
+
+// restrict adds flags to those that a bind mount has from where it comes.
+func restrict(target string, options []string) error {
+	if len(options) == 0 {
+		return nil
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(target, &st); err != nil {
+		return fmt.Errorf("look at the mount on %s: %w", target, err)
+	}
+	// The kernel has these flags in both places, and keeps the others.
+	flags := uintptr(st.Flags) & (unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	for _, o := range options {
+		flag, ok := mountFlags[o]
+		if !ok {
+			return fmt.Errorf("mount option %q: %w", o, fs.ErrInvalid)
+		}
+		flags |= flag
+	}
+	if err := unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|flags, ""); err != nil {
+		return fmt.Errorf("restrict the mount on %s: %w", target, err)
+	}
+	return nil
 }
 
 // makeTarget makes what the source can be mounted on.
@@ -82,6 +119,9 @@ func makeTarget(root *os.Root, rel string, source *os.File) error {
 
 // openIn opens what a path in a volume leads to, only as a place.
 func (h *Host) openIn(r Request, path string, makeMissing bool) (*os.File, error) {
+	if path == "" { // a path of the host may be a file
+		return os.OpenFile(h.Path(r), unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
 	dir, err := openDir(h.Path(r))
 	if err != nil {
 		return nil, err

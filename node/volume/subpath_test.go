@@ -16,7 +16,7 @@ import (
 )
 
 func subPath(podDir string, v v1.Volume, path string) (string, error) {
-	return hostOf(podDir).SubPath(request(podDir, v), "app", 0, path)
+	return hostOf(podDir).SubPath(request(podDir, v), volume.Part{Container: "app", Path: path})
 }
 
 // read returns what a file holds, or the error's text.
@@ -117,7 +117,7 @@ func TestSubPathMakesDirectories(t *testing.T) {
 	if err := hostOf(podDir).Ensure(context.Background(), r); err != nil {
 		t.Fatal(err)
 	}
-	got, err := hostOf(podDir).SubPath(r, "app", 1, "a/b/c")
+	got, err := hostOf(podDir).SubPath(r, volume.Part{Container: "app", Index: 1, Path: "a/b/c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,4 +319,56 @@ func TestReadFile(t *testing.T) {
 		})
 	}
 	gone(t, filepath.Join(dir, "none"))
+}
+
+// flags returns what a mount is restricted by.
+func flags(t *testing.T, path string) (list []string) {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		name string
+		bit  int64
+	}{{"ro", unix.ST_RDONLY}, {"nosuid", unix.ST_NOSUID}, {"nodev", unix.ST_NODEV}, {"noexec", unix.ST_NOEXEC}} {
+		if st.Flags&f.bit != 0 {
+			list = append(list, f.name)
+		}
+	}
+	return list
+}
+
+func TestSubPathWithMountOptions(t *testing.T) {
+	podDir, host := podFolder(t), t.TempDir()
+	dir := ensure(t, podDir, emptyDir("d"))
+	mount(t, "tmpfs", host, "tmpfs", unix.MS_NODEV)
+	t.Cleanup(func() { unix.Unmount(host, unix.MNT_DETACH) })
+	write(t, filepath.Join(host, "f"), "x")
+	for i, c := range []struct {
+		v       v1.Volume
+		path    string
+		options []string
+		want    []string
+	}{
+		{emptyDir("d"), "", []string{"noexec"}, []string{"noexec"}},
+		{emptyDir("d"), "sub", []string{"ro", "nosuid", "nodev", "noexec"}, []string{"ro", "nosuid", "nodev", "noexec"}},
+		{emptyDir("d"), "sub", nil, nil},
+		{hostPath(host, v1.HostPathDirectory), "", []string{"noexec"}, []string{"nodev", "noexec"}},
+		{hostPath(filepath.Join(host, "f"), v1.HostPathFile), "", []string{"ro"}, []string{"ro", "nodev"}},
+	} {
+		part := volume.Part{Container: "app", Index: i, Path: c.path, Options: c.options}
+		got, err := hostOf(podDir).SubPath(request(podDir, c.v), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, c.v.Name+" "+c.path, flags(t, got), c.want)
+	}
+	if got := flags(t, dir); got != nil {
+		t.Errorf("the volume itself has %v", got)
+	}
+	part := volume.Part{Container: "app", Options: []string{"exec"}}
+	if _, err := hostOf(podDir).SubPath(request(podDir, emptyDir("d")), part); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("an option that is none: %v", err)
+	}
 }
