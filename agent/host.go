@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -38,6 +39,10 @@ func machine(cfg Config) reconcile.Node {
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
 		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.ResolvConf,
 		PodPIDs: cfg.PodPIDs, SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
+	}
+	host := volume.Host{RootDir: cfg.RootDir}
+	if err := host.Quotas(); err != nil {
+		node.NoQuotas = err.Error()
 	}
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {

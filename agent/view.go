@@ -36,7 +36,7 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 }
 
 func podView(v reconcile.View, policy Policy) server.Pod {
-	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Busy: v.Busy, Removing: v.Removing}
+	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Notes: v.Notes, Busy: v.Busy, Removing: v.Removing}
 	if b := v.Plan.Blocked; b.Reason != "" {
 		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
 	}

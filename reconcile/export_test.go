@@ -29,6 +29,9 @@ var (
 	DecodeState    = decodeState
 	EncodePod      = encodePod
 	DecodePod      = decodePod
+	VolumeRequest  = volumeRequest
+	MountOf        = mountOf
+	SubPath        = subPath
 )
 
 // About is what a container may be told.

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,41 +15,33 @@ func podMemoryLimit(p *v1.Pod) int64 {
 			return limit
 		}
 	}
-	if slices.ContainsFunc(everyContainer(p), func(c v1.Container) bool { return c.Resources.Limits.Memory().IsZero() }) {
-		return 0
-	}
-	var most, sidecars int64
-	for _, c := range p.Spec.InitContainers {
-		limit := c.Resources.Limits.Memory().Value()
-		most = max(most, sidecars+limit)
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			sidecars += limit
+	var need, peak int64
+	for _, m := range members(p) {
+		limit := m.Resources.Limits.Memory().Value()
+		switch {
+		case limit == 0:
+			return 0
+		case m.kind == initial:
+			peak = max(peak, need+limit)
+		default:
+			need += limit
 		}
 	}
-	for _, c := range p.Spec.Containers {
-		sidecars += c.Resources.Limits.Memory().Value()
-	}
-	return max(most, sidecars)
+	return max(need, peak)
 }
 
 // podPageSize returns the size in bytes of the huge pages that the containers of a
 // pod ask for, 0 for none or several sizes.
 func podPageSize(p *v1.Pod) int64 {
-	var size int64
-	for _, c := range everyContainer(p) {
-		for _, list := range []v1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
-			for name := range list {
-				text, huge := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
-				if !huge {
-					continue
-				}
-				q, err := resource.ParseQuantity(text)
-				if err != nil || size != 0 && size != q.Value() {
-					return 0
-				}
-				size = q.Value()
-			}
+	pages := hugePages(p)
+	if len(pages) != 1 {
+		return 0
+	}
+	for name := range pages {
+		size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
+		if err == nil {
+			return size.Value()
 		}
 	}
-	return size
+	return 0
 }

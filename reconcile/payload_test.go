@@ -116,8 +116,8 @@ func TestContent(t *testing.T) {
 			got := make(map[string]string)
 			for _, f := range files {
 				got[f.Path] = string(f.Data) + " " + f.Mode.String()
-				if f.User != 0 {
-					got[f.Path] += fmt.Sprint(" ", f.User)
+				if f.User != nil {
+					got[f.Path] += fmt.Sprint(" ", *f.User)
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

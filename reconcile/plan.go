@@ -95,6 +95,8 @@ type Node struct {
 	ClusterDNS ClusterDNS
 	// PodPIDs is how many processes and threads a pod may have; 0 is no limit.
 	PodPIDs int64
+	// NoQuotas is why the sizes of claims do not hold; "" where they do.
+	NoQuotas string
 	// SCTP: the kernel knows the protocol.
 	SCTP bool
 	// HugePages are those set aside, in bytes, by the resource of their size.

@@ -37,6 +37,8 @@ type View struct {
 	Plan   Plan
 	// Busy: a wave is under way. Removing: nothing wants the pod any more.
 	Busy, Removing bool
+	// Notes say what it asks for and, though it runs, does not get on this node.
+	Notes []string
 	// Containers are those of ours that bear its key.
 	Containers []runtime.Container
 	// Complaints are what probes found last that was not well, by container and
@@ -113,6 +115,7 @@ func (s *state) view(e *entry) View {
 		return v
 	}
 	v.Origin, v.Line = from.Origin, from.Line
+	v.Notes = notes(from.Object, s.cfg.Node)
 	object := *from.Object // what it points to is never changed
 	v.Object = &object
 	v.Object.UID = uid

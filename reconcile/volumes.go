@@ -190,7 +190,7 @@ func (s surroundings) claim(v v1.Volume) *pod.Object {
 // propagates reports whether mounts made later in a volume are to reach a
 // container, or to come from one.
 func propagates(p *v1.Pod, name string) bool {
-	return slices.ContainsFunc(everyContainer(p), func(c v1.Container) bool {
+	return slices.ContainsFunc(members(p), func(c member) bool {
 		return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool {
 			return m.Name == name && propagation(m) != ""
 		})
@@ -203,10 +203,6 @@ func propagation(m v1.VolumeMount) v1.MountPropagationMode {
 		return ""
 	}
 	return *m.MountPropagation
-}
-
-func everyContainer(p *v1.Pod) []v1.Container {
-	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
 
 // mounted returns the volumes of the pod that a container mounts.

@@ -37,6 +37,8 @@ type Pod struct {
 	// nothing supplies it.
 	Blocked *Waiting `json:"blocked,omitempty"`
 	Kept    string   `json:"kept,omitempty"`
+	// Notes say what it asks for and, though it runs, does not get on this node.
+	Notes []string `json:"notes,omitempty"`
 	// Busy: steps are under way. Removing: nothing wants it any more.
 	Busy     bool `json:"busy,omitempty"`
 	Removing bool `json:"removing,omitempty"`

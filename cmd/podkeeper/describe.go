@@ -139,6 +139,9 @@ func describeWhy(d description, p server.Pod) {
 	if p.Kept != "" {
 		d.line(0, "Kept:", "left as it is, since "+p.Kept)
 	}
+	for _, note := range p.Notes {
+		d.line(0, "Note:", note)
+	}
 	if len(p.Drift) > 0 {
 		d.line(0, "Drift:", "made with other settings of the agent than now: "+strings.Join(p.Drift, ", "))
 	}

@@ -146,7 +146,7 @@ func (c *checker) notes(p *v1.Pod) {
 	for i, v := range p.Spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
 			c.findings = append(c.findings, Finding{
-				Path: fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Verdict: Accepted, Reason: "has no effect here: only that of medium Memory is enforced by this version",
+				Path: fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Verdict: Accepted, Reason: "has no effect here yet: eviction comes with the next version; that of medium Memory holds",
 			})
 		}
 	}

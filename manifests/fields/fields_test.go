@@ -95,7 +95,7 @@ status: {phase: Running, hostIP: 1.2.3.4}
 			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",
-			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here: only that of medium Memory is enforced by this version",
+			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here yet: eviction comes with the next version; that of medium Memory holds",
 			"accepted status has no effect here: it is found out, not given",
 		}},
 		"what has no effect and may be missed is a warning": {`

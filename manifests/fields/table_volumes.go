@@ -4,6 +4,8 @@ package fields
 const (
 	gone      = "Kubernetes itself has no driver for it any more"
 	byDriver  = "CSI drivers are found through an API server; mount it on the machine, and take a hostPath"
+	onHost    = "a session with a target outlives the pods that use it, and the machine's iscsid keeps it: log in and mount it there, and take a hostPath"
+	noVolumes = "there are no volumes to choose from: a claim is an empty folder of its own"
 	onMachine = "nothing here attaches such disks; mount it on the machine, and take a hostPath"
 )
 
@@ -14,8 +16,9 @@ func volumes() []Rule {
 	}
 	kinds := []Rule{
 		{Path: "emptyDir", Verdict: Acted, Tests: tests("agent.TestLifeOfAnEmptyDir")},
-		{Path: "emptyDir.medium", Only: []string{"Memory"}, Reason: unsupported, Tests: tests("node/volume.TestMemoryC071")},
-		{Path: "emptyDir.mode", Verdict: Refused, Reason: unsupported},
+		{Path: "emptyDir.medium", Verdict: Acted, Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryC071", "node/volume.TestHugePages")},
+		{Path: "emptyDir.sizeLimit", Verdict: Acted, Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryIsBoundedByThePod")},
+		{Path: "emptyDir.mode", Verdict: Acted, Tests: tests("agent.TestKindsOfVolumes", "node/volume.TestFSGroupOfOtherKindsC073")},
 		{Path: "hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket")},
 		{Path: "configMap", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "agent.TestPodThatWaitsForAVolume", "reconcile.TestContent")},
 		{Path: "secret", Verdict: Acted, Tests: tests("agent.TestSecretFiles", "reconcile.TestContent")},
@@ -24,11 +27,20 @@ func volumes() []Rule {
 		{Path: "projected.sources[].serviceAccountToken", Verdict: Refused, Presence: true, Reason: "there is no API server that gives tokens"},
 		{Path: "projected.sources[].clusterTrustBundle", Verdict: Refused, Presence: true, Reason: "there is no API server that has trust bundles"},
 		{Path: "projected.sources[].podCertificate", Verdict: Refused, Presence: true, Reason: "there is no API server that signs certificates"},
-		{Path: "persistentVolumeClaim", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "ephemeral", Verdict: Refused, Presence: true, Reason: unsupported},
+		{Path: "persistentVolumeClaim", Verdict: Acted, Tests: tests("agent.TestClaimOutlivesItsPod", "node/volume.TestClaimHasAFolderThatOutlivesThePod")},
+		{Path: "ephemeral", Verdict: Acted, Tests: tests("agent.TestKindsOfVolumes", "node/volume.TestEphemeralClaim")},
+		{Path: "ephemeral.volumeClaimTemplate.metadata", Verdict: Accepted, Reason: "no object is made of it: its folder is the pod's", Each: true},
+		{Path: "ephemeral.volumeClaimTemplate.spec.storageClassName", Only: []string{"local", "standard"}, Reason: "there is only storage of this machine: leave it out, or write local or standard", Tests: tests("node/volume.TestEphemeralClaim")},
+		{Path: "ephemeral.volumeClaimTemplate.spec.volumeMode", Verdict: Refused, Neutral: []string{"Filesystem"}, Reason: "a claim is a folder: only Filesystem is supported"},
+		{Path: "ephemeral.volumeClaimTemplate.spec.selector", Verdict: Refused, Presence: true, Reason: noVolumes},
+		{Path: "ephemeral.volumeClaimTemplate.spec.volumeName", Verdict: Refused, Reason: noVolumes},
+		{Path: "ephemeral.volumeClaimTemplate.spec.dataSource", Verdict: Refused, Presence: true, Reason: noVolumes},
+		{Path: "ephemeral.volumeClaimTemplate.spec.dataSourceRef", Verdict: Refused, Presence: true, Reason: noVolumes},
+		{Path: "ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName", Verdict: Accepted, Reason: "there is one kind of storage"},
+		{Path: "ephemeral.volumeClaimTemplate.spec.resources.limits", Verdict: Accepted, Reason: "the request is the size"},
 		{Path: "image", Verdict: Acted, Needs: "an engine that mounts images (Docker Engine 28)", Tests: tests("runtime/docker.TestMountsOfNewerEngines", "reconcile.TestImageVolume", "reconcile.TestLacking")},
-		{Path: "nfs", Verdict: Refused, Presence: true, Reason: unsupported},
-		{Path: "iscsi", Verdict: Refused, Presence: true, Reason: unsupported},
+		{Path: "nfs", Verdict: Acted, Needs: "mount.nfs on the machine", Tests: tests("node/volume.TestNFSAsksMountForExactlyThis", "node/volume.TestNFSSaysWhatIsMissing")},
+		{Path: "iscsi", Verdict: Refused, Presence: true, Reason: onHost},
 
 		{Path: "gitRepo", Verdict: Refused, Presence: true, Reason: "Kubernetes itself does it no more; clone in an init container, into an emptyDir"},
 		{Path: "csi", Verdict: Refused, Presence: true, Reason: byDriver},

@@ -55,7 +55,8 @@ func mountHugePages(dir string, own owner, page int64) error {
 	if err := unix.Mount("nodev", dir, "hugetlbfs", 0, own.options()+fmt.Sprintf(",pagesize=%dK", page>>10)); err != nil {
 		return fmt.Errorf("mount hugetlbfs on %s: %w", dir, err)
 	}
-	return nil
+	// Its option takes no setgid bit.
+	return os.Chmod(dir, fileMode(own.mode))
 }
 
 // isMounted reports whether a filesystem of that kind is mounted on a directory.

@@ -132,6 +132,79 @@ func TestMemoryWithoutALimitHasTheKernelsDefault(t *testing.T) {
 	}
 }
 
+// The memory limit of the pod bounds what it can put into memory, as in Kubernetes.
+func TestMemoryIsBoundedByThePod(t *testing.T) {
+	for name, c := range map[string]struct {
+		size  string
+		limit int64
+		want  int64
+	}{
+		"by its limit":                {"", 8 << 20, 8 << 20},
+		"by its limit, which is less": {"16Mi", 8 << 20, 8 << 20},
+		"by the size, which is less":  {"4Mi", 8 << 20, 4 << 20},
+	} {
+		podDir := podFolder(t)
+		r := request(podDir, memory(c.size))
+		r.MemoryLimit = c.limit
+		var st unix.Statfs_t
+		if err := unix.Statfs(do(t, podDir, r), &st); err != nil || int64(st.Blocks)*st.Bsize != c.want {
+			t.Errorf("%s: %d bytes, %v, want %d", name, int64(st.Blocks)*st.Bsize, err, c.want)
+		}
+	}
+}
+
+// Huge pages are what the medium names, or else the containers; a machine without
+// them says so, and what it has instead is not taken.
+func TestHugePages(t *testing.T) {
+	_, err := os.Stat("/sys/kernel/mm/hugepages/hugepages-2048kB")
+	has := err == nil
+	for name, c := range map[string]struct {
+		medium v1.StorageMedium
+		asked  int64
+		err    string // "" where the machine is to have them
+	}{
+		"named":                      {"HugePages-2Mi", 0, ""},
+		"asked for":                  {"HugePages", 2 << 20, ""},
+		"named, others asked for":    {"HugePages-2Mi", 1 << 30, ""},
+		"none that is asked for":     {"HugePages", 0, "ask for huge pages of no size, or of several"},
+		"a size that no machine has": {"HugePages-3Mi", 0, "this machine has no huge pages of 3072 KiB"},
+		"no size":                    {"HugePages-big", 0, "want HugePages-<size>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podDir := podFolder(t)
+			v := emptyDir("h")
+			v.EmptyDir.Medium = c.medium
+			group := int64(2000)
+			r := request(podDir, v)
+			r.PageSize, r.FSGroup = c.asked, &group
+			err := hostOf(podDir).Ensure(t.Context(), r)
+			if c.err == "" && !has {
+				c.err = "this machine has no huge pages of 2048 KiB"
+			}
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%v, want %s", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := do(t, podDir, r) // law 4
+			var st unix.Statfs_t
+			if err := unix.Statfs(dir, &st); err != nil || st.Type != unix.HUGETLBFS_MAGIC || st.Bsize != 2<<20 {
+				t.Errorf("type %#x, pages of %d, %v", st.Type, st.Bsize, err)
+			}
+			if got := owned(t, dir); got != "2000 2777" {
+				t.Errorf("its root: %s", got)
+			}
+			if err := removeVolumes(podDir); err != nil || len(mounts(t, podDir)) != 0 {
+				t.Errorf("left mounted: %v, %v", mounts(t, podDir), err)
+			}
+		})
+	}
+}
+
 // After a reboot the directory is there and the mount is not.
 func TestMemoryIsMountedAgain(t *testing.T) {
 	podDir := podFolder(t)
