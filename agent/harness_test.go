@@ -265,8 +265,10 @@ func freePort(t *testing.T) string {
 }
 
 // answer returns what a listener on the port says, "" where nobody does.
-func answer(port string) string {
-	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second)
+func answer(port string) string { return answerAt("127.0.0.1:" + port) }
+
+func answerAt(address string) string {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return ""
 	}

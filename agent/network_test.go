@@ -2,12 +2,16 @@ package agent_test
 
 import (
 	"context"
+	"net"
 	"os"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -103,4 +107,78 @@ func (w *world) whole(name string) {
 			w.t.Errorf("%s is left, %s", key, c.State)
 		}
 	}
+}
+
+// C080: one number for TCP and UDP, on addresses of both families.
+func TestHostPortsOfAllKinds(t *testing.T) {
+	w := newWorld(t)
+	port, local, six := freePort(t), freePort(t), freePort(t)
+	w.write("dns.yaml", manifest("{name: dns}", shell("app",
+		"trap 'exit 0' TERM; (while :; do nc -l -p 53 -e echo hello; done) & wait",
+		"ports: [{containerPort: 53, hostPort: "+port+"}, {containerPort: 53, hostPort: "+port+", protocol: UDP}, "+
+			"{containerPort: 53, hostPort: "+local+", hostIP: 127.0.0.1}, {containerPort: 53, hostPort: "+six+", hostIP: '::1'}]")))
+	w.start()
+	w.await("it runs", running("dns"))
+	for address, want := range map[string]bool{
+		"127.0.0.1:" + port: true, "[::1]:" + port: true, "127.0.0.1:" + local: true, "[::1]:" + six: true,
+		"[::1]:" + local: false, "127.0.0.1:" + six: false,
+	} {
+		if want {
+			w.poll(address+" answers", func() bool { return answerAt(address) == "hello" })
+		} else if got := answerAt(address); got != "" {
+			t.Errorf("%s answers %q", address, got)
+		}
+	}
+	conn, err := net.Dial("udp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	heard := w.listenIn(w.ids()["dns-node/POD/0"], ":53")
+	w.poll("a datagram arrives in the pod", func() bool {
+		_, _ = conn.Write([]byte("hello"))
+		_ = heard.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		text := make([]byte, 10)
+		n, _, _ := heard.ReadFrom(text)
+		return string(text[:n]) == "hello"
+	})
+	// The address of the pod is known as soon as it runs, and stays.
+	ip := find(w.await("it runs still", running("dns")), "dns").Pod.Status.PodIP
+	if net.ParseIP(ip) == nil || answerAt(ip+":53") != "hello" {
+		t.Errorf("at the pod's address %s it says %q", ip, answerAt(ip+":53"))
+	}
+	w.kill(w.ids()["dns-node/app/0"])
+	if again := find(w.await("it runs again", runs("dns", "app", 1)), "dns").Pod.Status.PodIP; again != ip {
+		t.Errorf("after a restart of its container the pod has the address %s, was %s", again, ip)
+	}
+}
+
+// listenIn listens for datagrams in the network of a container.
+func (w *world) listenIn(id, address string) net.PacketConn {
+	w.t.Helper()
+	type result struct {
+		conn net.PacketConn
+		err  error
+	}
+	pid := w.inspect(id).State.Pid
+	results := make(chan result)
+	go func() {
+		goruntime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		var r result
+		ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+		if err == nil {
+			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+			ns.Close()
+		}
+		if r.err = err; err == nil {
+			r.conn, r.err = net.ListenPacket("udp", address)
+		}
+		results <- r
+	}()
+	r := <-results
+	if r.err != nil {
+		w.t.Fatal(r.err)
+	}
+	w.t.Cleanup(func() { r.conn.Close() })
+	return r.conn
 }

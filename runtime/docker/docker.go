@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,6 +70,7 @@ type Runtime struct {
 	loading    chan struct{} // and while somebody loads the pause image
 	execs      chan struct{} // holds one for each command that is being started
 	oomWarned  atomic.Bool
+	warned     sync.Map // the engine's warnings that were passed on
 	ours       ownedIDs
 }
 

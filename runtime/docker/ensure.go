@@ -156,6 +156,12 @@ func (r *Runtime) post(ctx context.Context, e *engine, req request, name string)
 	ctx, cancel := r.limit(ctx, defaultCallTimeout)
 	defer cancel()
 	created, err := e.ContainerCreate(ctx, req.config, req.host, nil, nil, name)
+	for _, text := range created.Warnings {
+		// A limit that the kernel does not know is left out, and only said.
+		if _, known := r.warned.LoadOrStore(text, true); !known {
+			r.log.Warn("the engine does not do all that is asked", "container", name, "warning", text)
+		}
+	}
 	return created.ID, err
 }
 

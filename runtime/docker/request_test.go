@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -179,5 +180,32 @@ func TestLongNames(t *testing.T) {
 	}
 	if got, want := engine.Calls(), []string{"POST /containers/create?name=" + id.ContainerName()}; !cmp.Equal(got, want) {
 		t.Errorf("asked %v, want %v", got, want)
+	}
+}
+
+// What the engine leaves out of a request, it says, and so does the log: once.
+func TestWarningsOfTheEngine(t *testing.T) {
+	engine := newScript(t, map[string][]answer{
+		"POST /containers/create": {status(http.StatusCreated, `{"Id": "new", "Warnings": ["no memory limits here", "nor swap"]}`)},
+	})
+	var log strings.Builder
+	r, err := docker.New(docker.Config{Host: engine.Host, RootDir: "/r"}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	for range 2 {
+		if _, err := r.EnsureContainer(t.Context(), appSpec()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"no memory limits here", "nor swap", identity("app").ContainerName()} {
+		want := 1
+		if text == identity("app").ContainerName() {
+			want = 2
+		}
+		if got := strings.Count(log.String(), text); got != want {
+			t.Errorf("%q is logged %d times, want %d: %s", text, got, want, log.String())
+		}
 	}
 }

@@ -246,7 +246,7 @@ func removeTwice(t *testing.T, b bench) {
 
 func resources(t *testing.T, b bench) {
 	spec := b.containerSpec(b.sandbox(t), "app", b.Forever)
-	spec.Resources = runtime.Resources{CPUShares: 512, CPUPeriod: 100_000, CPUQuota: 50_000, Memory: 64 << 20}
+	spec.Resources = runtime.Resources{CPUShares: 512, CPUPeriod: 100_000, CPUQuota: 50_000, Memory: 64 << 20, Pids: 100}
 	id, err := b.Runtime.EnsureContainer(b.ctx, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -258,8 +258,9 @@ func resources(t *testing.T, b bench) {
 	if diff := cmp.Diff(spec.Resources, before.Resources); diff != "" {
 		t.Errorf("at create (-want +got):\n%s", diff)
 	}
-	want := runtime.Resources{CPUShares: 256, CPUPeriod: 100_000, CPUQuota: 20_000, Memory: 128 << 20}
-	for range 2 {
+	want := runtime.Resources{CPUShares: 256, CPUPeriod: 100_000, CPUQuota: 20_000, Memory: 128 << 20, Pids: 200}
+	none := runtime.Resources{CPUShares: 2, CPUPeriod: 100_000}
+	for _, want := range []runtime.Resources{want, want, none, want} {
 		if err := b.Runtime.UpdateResources(b.ctx, id, want); err != nil {
 			t.Fatal(err)
 		}
