@@ -101,6 +101,9 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	if s.stop != nil {
 		close(s.changed)
 		s.changed = make(chan struct{})
+		for len(s.parked) > 0 {
+			<-s.parked // of clients that waited for this state, or are gone
+		}
 		return
 	}
 	listener, err := server.Listen(filepath.Join(s.env.WorkDir, "s"))
@@ -135,11 +138,13 @@ func (s *stateServer) get(ctx context.Context, after uint64) (server.State, erro
 	for {
 		s.mu.Lock()
 		state, changed := s.state, s.changed
+		if state.Revision <= after {
+			s.parked <- struct{}{}
+		}
 		s.mu.Unlock()
 		if state.Revision > after {
 			return state, nil
 		}
-		s.parked <- struct{}{}
 		select {
 		case <-changed:
 		case <-ctx.Done():
