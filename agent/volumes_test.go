@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -140,4 +142,28 @@ func TestLifeOfAnEmptyDir(t *testing.T) {
 	w.write("scratch.yaml", text("scratch", "one"))
 	w.await("it runs anew", runs("scratch", "w", 1), running("scratch"))
 	w.poll("it counts anew", func() bool { return said("scratch-node/w/1") == "2" })
+}
+
+// A hostPath that is said to be a device can be used like one; what is only
+// mounted is seen, and the engine lets nobody open it.
+func TestDevices(t *testing.T) {
+	w := newWorld(t)
+	device := w.path("device")
+	const loopControl = 10<<8 | 237
+	if err := unix.Mknod(device, unix.S_IFCHR|0o666, loopControl); err != nil {
+		t.Fatal(err)
+	}
+	try := func(name, volume string, more string) string {
+		return of(name, "busybox:stable", `command: ["sh", "-c", "ls -l /x; head -c 1 /x; echo a >>/x; true"]`, "volumeMounts: [{name: "+volume+", mountPath: /x"+more+"}]")
+	}
+	w.write("devices.yaml", manifest("{name: devices}", try("both", "device", ""), try("read", "device", ", readOnly: true"), try("mounted", "file", ""))+
+		"  restartPolicy: Never\n  volumes: [{name: device, hostPath: {path: "+device+", type: CharDevice}}, {name: file, hostPath: {path: "+device+"}}]\n")
+	w.start()
+	w.await("they ended", ended("devices"))
+	for name, want := range map[string]int{"both": 0, "read": 1, "mounted": 2} {
+		said := w.says("devices", name)
+		if got := strings.Count(said, "Operation not permitted"); got != want || !strings.Contains(said, "crw") {
+			t.Errorf("%s: %d of reading and writing are forbidden, want %d: %q", name, got, want, said)
+		}
+	}
 }

@@ -119,6 +119,8 @@ func mountOf(v v1.Volume, m v1.VolumeMount) runtime.Mount {
 func (j job) mountFrom(mount runtime.Mount, r volume.Request, part volume.Part) (runtime.Mount, error) {
 	if part.Path == "" && len(part.Options) == 0 {
 		mount.HostPath = j.deps.Volumes.Path(r)
+		// A privileged container may use every device as it is.
+		mount.Device = isDevice(r.Volume) && !isPrivileged(containerOf(j.pod.Object, part.Container))
 		return mount, nil
 	}
 	if len(part.Options) > 0 && mount.ReadOnly && mount.Recursive == "" {
@@ -155,6 +157,12 @@ func subPath(m v1.VolumeMount, lookup func(string) (string, bool)) (string, erro
 		return "", fmt.Errorf("subPathExpr %s: must not contain '..'", m.SubPathExpr)
 	}
 	return path, nil
+}
+
+// isDevice reports whether the manifest says that a volume is a device.
+func isDevice(v v1.Volume) bool {
+	return v.HostPath != nil && v.HostPath.Type != nil &&
+		(*v.HostPath.Type == v1.HostPathCharDev || *v.HostPath.Type == v1.HostPathBlockDev)
 }
 
 // onlyRead reports whether containers cannot write to a volume.

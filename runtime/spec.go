@@ -83,6 +83,8 @@ type Mount struct {
 	ImagePath     string
 	ContainerPath string
 	ReadOnly      bool
+	// Device: HostPath is a device, and the container may use it, not only see it.
+	Device bool
 	// Recursive says whether a read-only mount makes what is mounted below it
 	// read-only too. ErrUnsupported where it is Enabled and the engine cannot.
 	Recursive v1.RecursiveReadOnlyMode

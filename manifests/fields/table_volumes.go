@@ -19,7 +19,7 @@ func volumes() []Rule {
 		{Path: "emptyDir.medium", Verdict: Acted, Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryC071", "node/volume.TestHugePages")},
 		{Path: "emptyDir.sizeLimit", Verdict: Acted, Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryIsBoundedByThePod")},
 		{Path: "emptyDir.mode", Verdict: Acted, Tests: tests("agent.TestKindsOfVolumes", "node/volume.TestFSGroupOfOtherKindsC073")},
-		{Path: "hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket")},
+		{Path: "hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket", "agent.TestDevices")},
 		{Path: "configMap", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "agent.TestPodThatWaitsForAVolume", "reconcile.TestContent")},
 		{Path: "secret", Verdict: Acted, Tests: tests("agent.TestSecretFiles", "reconcile.TestContent")},
 		{Path: "downwardAPI", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "reconcile.TestContent")},

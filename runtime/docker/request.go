@@ -85,6 +85,7 @@ func containerRequest(s settings, spec runtime.ContainerSpec, oomFloor int) requ
 	req.host.OomScoreAdj = max(spec.OOMScoreAdj, oomFloor)
 	req.host.Resources = resources(spec.Resources)
 	req.host.Mounts = mounts(spec.Mounts)
+	req.host.Devices = devices(spec.Mounts)
 	req.secure(spec.Security)
 	return req
 }
@@ -131,6 +132,9 @@ func ports(list []runtime.Port) (nat.PortSet, nat.PortMap) {
 func mounts(list []runtime.Mount) []mount.Mount {
 	var out []mount.Mount
 	for _, m := range list {
+		if m.Device {
+			continue
+		}
 		if m.Image != "" {
 			out = append(out, mount.Mount{
 				Type: mount.TypeImage, Source: m.Image, Target: m.ContainerPath,
@@ -148,6 +152,21 @@ func mounts(list []runtime.Mount) []mount.Mount {
 				ReadOnlyForceRecursive: m.ReadOnly && m.Recursive == v1.RecursiveReadOnlyEnabled,
 			},
 		})
+	}
+	return out
+}
+
+func devices(list []runtime.Mount) []container.DeviceMapping {
+	var out []container.DeviceMapping
+	for _, m := range list {
+		if !m.Device {
+			continue
+		}
+		permissions := "rw"
+		if m.ReadOnly {
+			permissions = "r"
+		}
+		out = append(out, container.DeviceMapping{PathOnHost: m.HostPath, PathInContainer: m.ContainerPath, CgroupPermissions: permissions})
 	}
 	return out
 }

@@ -90,6 +90,13 @@ func TestRequests(t *testing.T) {
 			},
 			Resources: runtime.Resources{Pids: 100},
 		}},
+		"container_devices": {app: &runtime.ContainerSpec{
+			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj,
+			Mounts: []runtime.Mount{
+				{HostPath: "/dev/ttyUSB0", ContainerPath: "/dev/modem", Device: true},
+				{HostPath: "/dev/sda", ContainerPath: "/dev/disk", Device: true, ReadOnly: true},
+			},
+		}},
 		"container_command": {app: &runtime.ContainerSpec{Identity: identity("app"), Image: "app:1", Command: []string{"/bin/echo"}, Args: []string{}}}, // C027
 		"container_args":    {app: &runtime.ContainerSpec{Identity: identity("app"), Image: "app:1", Command: []string{}, Args: []string{"a1"}}},        // C027
 		"container_tiny":    {app: &runtime.ContainerSpec{Identity: identity("app"), Image: "app:1", Resources: runtime.Resources{CPUShares: 1, CPUPeriod: 100000, CPUQuota: 1000}}},
