@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -219,22 +220,22 @@ func TestSizeOfAClaim(t *testing.T) {
 	second := claimRequest(podDir, 0, "")
 	second.Volume, second.Claim = claimed("c2"), claimObject("c2")
 	do(t, podDir, second)
-	err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 2<<20), 0o600)
+	err := fill2MiB(filepath.Join(dir, "f"))
 	if full := errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.ENOSPC); full != quotas {
 		t.Errorf("2 MiB in a claim of 1 MiB: %v", err)
 	}
 	r.Claim.Claim.Size = resource.MustParse("4Mi")
 	do(t, podDir, r)
-	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 2<<20), 0o600); err != nil {
+	if err := fill2MiB(filepath.Join(dir, "f")); err != nil {
 		t.Errorf("2 MiB in a claim of 4 MiB: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(host.Path(second), "f"), make([]byte, 2<<20), 0o600); err != nil {
+	if err := fill2MiB(filepath.Join(host.Path(second), "f")); err != nil {
 		t.Errorf("2 MiB in the other claim: %v", err)
 	}
 	// What is freed by one, another can have.
 	for range 3 {
 		own := do(t, podDir, request(podDir, ephemeral("own", "1Mi")))
-		err := os.WriteFile(filepath.Join(own, "f"), make([]byte, 2<<20), 0o600)
+		err := fill2MiB(filepath.Join(own, "f"))
 		if full := errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.ENOSPC); full != quotas {
 			t.Errorf("2 MiB in a claim of 1 MiB of the pod's own: %v", err)
 		}
@@ -256,6 +257,28 @@ func TestSizeOfAClaim(t *testing.T) {
 			t.Errorf("limits of projects %v are left, %v", left, err)
 		}
 	}
+}
+
+// fill2MiB writes a file as a container would: without CAP_SYS_RESOURCE, whose
+// owner no quota holds.
+func fill2MiB(path string) error {
+	ended := make(chan error)
+	go func() {
+		// The thread ends with the goroutine, since it is not unlocked.
+		goruntime.LockOSThread()
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		err := unix.Capget(&header, &data[0])
+		if err == nil {
+			data[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
+			err = unix.Capset(&header, &data[0])
+		}
+		if err == nil {
+			err = os.WriteFile(path, make([]byte, 2<<20), 0o600)
+		}
+		ended <- err
+	}()
+	return <-ended
 }
 
 // mountQuotas mounts a filesystem with project quotas on a directory, and reports
