@@ -51,7 +51,7 @@ bench: setup build ## measure against the engine's own time; prints a table, wri
 	$(GO) run ./agent/bench -o bench.json
 
 sim: ## simulate the whole agent with SEEDS seeds (10,000)
-	$(GO) test ./agent/sim -count=1 -timeout 15m -args -seeds $(SEEDS)
+	$(GO) test ./agent/sim -count=1 -timeout 40m -args -seeds $(SEEDS)
 
 soak: setup ## kill the agent 200 times under edits, on the real engine
 	$(GO) test ./agent -run '^TestAgentKilledUnderEdits$$' -count=1 -timeout 60m -v -args -soak.kills 200

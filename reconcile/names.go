@@ -11,12 +11,18 @@ import (
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// byAttempt returns the containers by rising attempt, ties by id. Clocks never
-// order containers: they jump.
+// byAttempt returns the containers by rising attempt, ties by id: the list itself
+// where it is in that order. Clocks never order containers: they jump.
 func byAttempt(list []runtime.Container) []runtime.Container {
-	return slices.SortedFunc(slices.Values(list), func(a, b runtime.Container) int {
+	order := func(a, b runtime.Container) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
-	})
+	}
+	if slices.IsSortedFunc(list, order) {
+		return list
+	}
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, order)
+	return sorted
 }
 
 // joined lists field names for a message, the first few of many.

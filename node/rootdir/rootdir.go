@@ -127,7 +127,10 @@ func (d *Dir) Close() error {
 	if d.lock == nil {
 		return d.root.Close()
 	}
-	return errors.Join(d.lock.Close(), d.root.Close())
+	// Closing alone would leave the lock with a child process that is just being
+	// started and still has the descriptor.
+	unlocked := unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
+	return errors.Join(unlocked, d.lock.Close(), d.root.Close())
 }
 
 // WriteFile makes name (relative, with slashes) hold data, mode 0600, its
