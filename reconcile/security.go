@@ -58,13 +58,6 @@ func effectiveSecurity(p *v1.Pod, c *v1.Container) v1.SecurityContext {
 	return sc
 }
 
-// asksImage reports whether what the image says of its user decides what a
-// container runs as.
-func asksImage(p *v1.Pod, c *v1.Container) bool {
-	sc := effectiveSecurity(p, c)
-	return sc.RunAsUser == nil && (sc.RunAsGroup != nil || isTrue(sc.RunAsNonRoot))
-}
-
 // runAs returns the user in the engine's words, "" for the image's own. One that
 // was looked at is named, so that it is this one that runs, whatever becomes of
 // the image's name; like the kubelet, without a group that has only a name.
