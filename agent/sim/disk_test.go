@@ -33,10 +33,11 @@ type disk struct {
 	mu      sync.Mutex
 	files   map[string][]byte
 	volumes map[types.UID][]string // that were made, by pod
+	content map[reconcile.VolumeKey]string
 }
 
 func newDisk(fate *fake.Fate) *disk {
-	return &disk{fate: fate, onRemove: func(types.UID) {}, files: map[string][]byte{}, volumes: map[types.UID][]string{}}
+	return &disk{fate: fate, onRemove: func(types.UID) {}, files: map[string][]byte{}, volumes: map[types.UID][]string{}, content: map[reconcile.VolumeKey]string{}}
 }
 
 // pods returns the UIDs of all folders of pods.
@@ -61,6 +62,13 @@ func (d *disk) names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.files))
+}
+
+// shows returns the content of the one file in a volume.
+func (d *disk) shows(uid types.UID, name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.content[reconcile.VolumeKey{UID: uid, Name: name}]
 }
 
 func (d *disk) read(name string) ([]byte, error) {
@@ -173,6 +181,9 @@ func (s session) Ensure(_ context.Context, r volume.Request) error {
 	}
 	if !slices.Contains(s.volumes[r.UID], r.Volume.Name) {
 		s.volumes[r.UID] = append(s.volumes[r.UID], r.Volume.Name)
+	}
+	for _, f := range r.Files {
+		s.content[reconcile.VolumeKey{UID: r.UID, Name: r.Volume.Name}] = string(f.Data)
 	}
 	return nil
 }

@@ -13,11 +13,25 @@ import (
 func (d *driver) create() bool {
 	total := 0
 	for _, pods := range d.files {
-		total += len(pods)
+		for _, p := range pods {
+			if !p.config {
+				total++
+			}
+		}
 	}
-	if total >= 5 {
-		return false
-	}
+	// A name that was used before comes back now and then.
+	name := fmt.Sprintf("p%d", d.r.IntN(6))
+	return total < 5 && d.add(name, func() *podSpec { return newPod(d.r, name) })
+}
+
+func (d *driver) createConfig() bool {
+	d.edits++
+	c := &podSpec{name: pick(d.r, configs), config: true, label: d.edits}
+	return d.add(c.name, func() *podSpec { return c })
+}
+
+// add puts something new somewhere, unless its name is in use.
+func (d *driver) add(name string, thing func() *podSpec) bool {
 	place := onPage
 	if d.r.IntN(3) > 0 {
 		if d.gone {
@@ -25,20 +39,35 @@ func (d *driver) create() bool {
 		}
 		place = path.Join(folder, fmt.Sprintf("f%d.yaml", d.r.IntN(4)))
 	}
-	// A name that was used before comes back now and then.
-	name := fmt.Sprintf("p%d", d.r.IntN(6))
 	for _, pods := range d.files {
 		if slices.ContainsFunc(pods, func(p *podSpec) bool { return p.name == name }) {
 			return false
 		}
 	}
-	d.files[place] = append(slices.Clone(d.files[place]), newPod(d.r, name))
+	d.files[place] = append(slices.Clone(d.files[place]), thing())
 	d.put(place)
 	return true
 }
 
+func (d *driver) editConfig() bool {
+	return d.change(true, func(c *podSpec) {
+		d.edits++
+		c.label = d.edits
+	})
+}
+
+// editInit replaces what initialises a pod.
+func (d *driver) editInit() bool {
+	return d.change(false, func(p *podSpec) {
+		p.inits = nil
+		for i := range d.r.IntN(3) {
+			p.inits = append(p.inits, newInit(d.r, i))
+		}
+	})
+}
+
 func (d *driver) editContainer() bool {
-	return d.change(func(p *podSpec) {
+	return d.change(false, func(p *podSpec) {
 		c := &p.containers[d.r.IntN(len(p.containers))]
 		switch d.r.IntN(4) {
 		case 0:
@@ -53,7 +82,7 @@ func (d *driver) editContainer() bool {
 }
 
 func (d *driver) editPod() bool {
-	return d.change(func(p *podSpec) {
+	return d.change(false, func(p *podSpec) {
 		d.edits++
 		p.hostname = d.edits
 	})
@@ -93,12 +122,16 @@ func (d *driver) swapPorts() bool {
 }
 
 func (d *driver) editLive() bool {
-	return d.change(func(p *podSpec) {
-		switch c := &p.containers[0]; d.r.IntN(3) {
+	return d.change(false, func(p *podSpec) {
+		switch c := &p.containers[0]; d.r.IntN(5) {
 		case 0:
 			p.label++
 		case 1:
 			p.grace = 1 + d.r.IntN(20)
+		case 2:
+			c.live, c.ready = pick(d.r, []string{"", "exit=0 live"}), pick(d.r, []string{"", "exit=0 ready", "exit=1 ready"})
+		case 3:
+			c.preStop = pick(d.r, []string{"", "exit=0 after=1s pre"})
 		default:
 			c.memory = 32 + 32*d.r.IntN(3)
 		}
@@ -106,7 +139,7 @@ func (d *driver) editLive() bool {
 }
 
 func (d *driver) addOrDropContainer() bool {
-	return d.change(func(p *podSpec) {
+	return d.change(false, func(p *podSpec) {
 		if n := len(p.containers); n > 1 && p.port == 0 && d.r.IntN(2) == 0 {
 			p.containers = slices.Delete(p.containers, n-1, n)
 		} else {
@@ -143,7 +176,7 @@ func (d *driver) renameFile() bool {
 // move takes a pod from one place to another: first there, then no longer here,
 // or the other way round.
 func (d *driver) move() bool {
-	from, i, ok := d.some()
+	from, i, ok := d.some(anything)
 	if !ok || d.gone {
 		return false
 	}
@@ -177,7 +210,7 @@ func (d *driver) move() bool {
 
 // drop removes a pod, or a whole file.
 func (d *driver) drop() bool {
-	place, i, ok := d.some()
+	place, i, ok := d.some(anything)
 	if !ok {
 		return false
 	}
@@ -196,7 +229,7 @@ func (d *driver) drop() bool {
 
 // spoil breaks what a place says.
 func (d *driver) spoil() bool {
-	place, _, ok := d.some()
+	place, _, ok := d.some(anything)
 	if !ok || place == onPage && d.down {
 		return false
 	}

@@ -30,6 +30,11 @@ const (
 	foreign      = "law 6: only what is ours is touched"
 	folderLast   = "section 3: a pod's folder goes after its containers"
 	volumesStay  = "section 3: what a pod has in its volumes stays while it is wanted"
+	initFirst    = "C055: init containers run one after the other, before all others, once in a sandbox"
+	sidecarLast  = "section 4: sidecars end after the others, the last one first"
+	needed       = "C076: what needs an object that is not there waits"
+	contentLaw   = "section 1: a volume shows what its object says, and nothing restarts that does not ask for it"
+	readyLaw     = "C099: what is ready stays so over a restart of the agent"
 	convergence  = "law 3: once the faults stop, the node reaches what the sources say"
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
@@ -41,17 +46,30 @@ type violation struct{ law, what string }
 
 // laws holds every change of a container against the invariants.
 type laws struct {
-	mu         sync.Mutex
-	start      time.Time
-	truth      *truth
-	live       map[string]*life       // everything in the engine, by id
-	makes      map[string][]time.Time // of each container, by definition and sandbox
-	violations []violation
+	mu    sync.Mutex
+	start time.Time
+	truth *truth
+	live  map[string]*life // everything in the engine, by id
+	began time.Time        // the agent's incarnation
+	// rough is until when calls may have failed, with the steps that they were for.
+	rough time.Time
+	// Of sandboxes: the init containers that did their work in them, and those in which
+	// others were started.
+	initialised map[runtime.SandboxRef]map[string]bool
+	opened      map[runtime.SandboxRef]bool
+	makes       map[string]makes // of each container, by generation and sandbox
+	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
-	// enough is closed at the first violation of lastLaw.
+	// enough is closed at the first violation of lastLaw, where that is not "".
 	lastLaw string
 	enough  chan struct{}
+}
+
+// makes is when a container was made from one definition, without another between.
+type makes struct {
+	of pod.Hash
+	at []time.Time
 }
 
 // life is a container as the laws know it.
@@ -63,17 +81,25 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, makes: map[string][]time.Time{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, makes: map[string]makes{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
 	what := fmt.Sprintf("t=+%.9fs ", time.Since(l.start).Seconds()) + fmt.Sprintf(format, args...)
 	l.violations = append(l.violations, violation{law, what})
 	if law == l.lastLaw {
-		l.lastLaw = ""
-		close(l.enough)
+		l.stop()
 	}
 }
+
+// stop ends a run that was to show one violation.
+func (l *laws) stop() {
+	l.lastLaw = ""
+	close(l.enough)
+}
+
+// outOfHand is how many containers a planted bug may pile up before its run ends.
+const outOfHand = 200
 
 // ours reports whether a container is the simulated agent's, and not that of
 // another root dir, or of somebody.
@@ -91,6 +117,9 @@ func (l *laws) observe(c fake.Change) {
 	if is == nil {
 		is = &life{made: time.Now()}
 		l.live[v.ID] = is
+		if l.lastLaw != "" && len(l.live) > outOfHand {
+			l.stop()
+		}
 	}
 	is.View = v
 	agents := c.Client > 0 && c.Client != neighbour
@@ -106,10 +135,15 @@ func (l *laws) observe(c fake.Change) {
 		is.byUs = c.Client > 0
 		if is.byUs && ours(v) {
 			l.started(is)
+			l.inItsTurn(is)
 		}
 	case fake.FailedStart:
 		if agents && v.SandboxSpec != nil {
 			l.portsFree(is)
+		}
+	case "die":
+		if ours(v) && v.ExitCode == 0 && !v.IsSandbox() {
+			l.worked(is)
 		}
 	case "destroy":
 		delete(l.live, v.ID)
@@ -121,7 +155,8 @@ func (l *laws) agentDid(verb string, c *life) {
 	// The collector takes the dead when they are old enough, by a clock that may
 	// have been set back.
 	collected := verb == "destroy" && c.Ended()
-	if l.still != "" && !collected && !l.selfInflicted(c) {
+	restarts := l.still == contentLaw && l.asks(c)
+	if l.still != "" && !collected && !restarts && !l.selfInflicted(c) {
 		l.violate(l.still, "%s of %s", verb, c.Name)
 	}
 	switch verb {
@@ -153,13 +188,14 @@ func (l *laws) of(key pod.Key) []*life {
 }
 
 // selfInflicted: what the agent does about a container whose program ends, or
-// cannot start, is no unrest.
+// cannot start, or whose probes or hooks fail, is no unrest. That an init container
+// does its work is as it should be.
 func (l *laws) selfInflicted(c *life) bool {
-	if c.Spec != nil {
-		p := fake.ParseProgram(*c.Spec)
-		return p.Exits || p.FailStart != ""
+	if c.Spec == nil {
+		return false
 	}
-	return false
+	p := fake.ParseProgram(*c.Spec)
+	return p.Exits && (p.Code != 0 || l.role(c) != initial) || p.FailStart != "" || l.probeFails(c) || l.hookFails(c)
 }
 
 func (l *laws) created(c *life) {
@@ -178,6 +214,9 @@ func (l *laws) created(c *life) {
 		return
 	}
 	l.paced(c)
+	if v := l.version(c); v != nil && l.truth.lacks(v, c.Identity.Name, l.began) {
+		l.violate(needed, "%s is made", c.Name)
+	}
 	if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return l.asIn(p, c) }) {
 		l.violate(undesired, "%s: image %s, command %q, env %q", c.Name, c.Spec.Image, c.Spec.Command, c.Spec.Env)
 	}
@@ -189,10 +228,14 @@ func (l *laws) created(c *life) {
 const mostMakes = 6
 
 func (l *laws) paced(c *life) {
-	what := fmt.Sprint(c.Key, c.Identity.Name, c.PodHash, c.ContainerHash, c.Sandbox)
-	makes := append(l.makes[what], time.Now())
-	l.makes[what] = makes
-	if n := len(makes); n > mostMakes && makes[n-1].Sub(makes[n-1-mostMakes]) < time.Minute {
+	what := fmt.Sprint(c.Key, c.Identity.Name, c.PodHash, c.Sandbox)
+	last := l.makes[what]
+	if last.of != c.ContainerHash {
+		last = makes{of: c.ContainerHash} // an edit, also one back, begins anew
+	}
+	last.at = append(last.at, time.Now())
+	l.makes[what] = last
+	if n := len(last.at); n > mostMakes && last.at[n-1].Sub(last.at[n-1-mostMakes]) < time.Minute {
 		l.violate(backOff, "%s is the %dth within a minute", c.Name, mostMakes+1)
 	}
 }
@@ -256,6 +299,7 @@ func (l *laws) stopped(c *life) {
 		}
 		return
 	}
+	l.lastOut(c, others)
 	if l.served(c, others) || l.hookFails(c) || l.probeFails(c) || l.overdue(c) {
 		return
 	}
@@ -270,18 +314,6 @@ func (l *laws) stopped(c *life) {
 	l.violate(law, "%s is stopped, and nothing asked for it", c.Name)
 }
 
-// served: a sidecar ends when nothing is left that it was there for.
-func (l *laws) served(c *life, others []*life) bool {
-	sidecar := func(name string) bool {
-		return l.truth.ever(c.Key, func(p *pod.Pod) bool {
-			return slices.ContainsFunc(p.Object.Spec.InitContainers, func(i v1.Container) bool { return i.Name == name && i.RestartPolicy != nil })
-		})
-	}
-	return sidecar(c.Identity.Name) && !slices.ContainsFunc(others, func(o *life) bool {
-		return !o.IsSandbox() && o.State == runtime.Running && !sidecar(o.Identity.Name)
-	})
-}
-
 // overdue: the pod may be active for a limited time.
 func (l *laws) overdue(c *life) bool {
 	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
@@ -290,30 +322,43 @@ func (l *laws) overdue(c *life) bool {
 	})
 }
 
-// hookFails: a container is ended for its postStart hook.
+// hookFails: a container is ended for its postStart hook, which also fails where
+// calls do.
 func (l *laws) hookFails(c *life) bool {
-	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
-		return slices.ContainsFunc(p.Object.Spec.Containers, func(o v1.Container) bool {
-			return o.Name == c.Identity.Name && o.Lifecycle != nil && o.Lifecycle.PostStart != nil &&
-				fake.ParseExec(o.Lifecycle.PostStart.Exec.Command).Code != 0
-		})
+	rough := time.Now().Before(l.rough)
+	return l.spec(c, func(s *v1.Container) bool {
+		return hookFails(s) || rough && s.Lifecycle != nil && s.Lifecycle.PostStart != nil
 	})
 }
 
-// probeFails: a container is ended for its startup or liveness probe.
+// probeFails: a container is ended for its startup or liveness probe, which also
+// fails where calls do, or take long.
 func (l *laws) probeFails(c *life) bool {
-	fails := func(p *v1.Probe) bool {
-		if p == nil {
-			return false
-		}
-		command := fake.ParseExec(p.Exec.Command)
-		return command.Code != 0 || !command.Exits
-	}
-	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
-		return slices.ContainsFunc(slices.Concat(p.Object.Spec.InitContainers, p.Object.Spec.Containers), func(o v1.Container) bool {
-			return o.Name == c.Identity.Name && (fails(o.StartupProbe) || fails(o.LivenessProbe))
-		})
+	rough := time.Now().Before(l.rough)
+	return l.spec(c, func(s *v1.Container) bool {
+		return probesFail(s) || rough && (s.StartupProbe != nil || s.LivenessProbe != nil)
 	})
+}
+
+// spec reports whether any version of a container matches.
+func (l *laws) spec(c *life, match func(*v1.Container) bool) bool {
+	return l.truth.ever(c.Key, func(p *pod.Pod) bool {
+		spec := containerOf(p.Object, c.Identity.Name)
+		return spec != nil && match(spec)
+	})
+}
+
+func hookFails(c *v1.Container) bool {
+	return c.Lifecycle != nil && c.Lifecycle.PostStart != nil && fails(c.Lifecycle.PostStart.Exec)
+}
+
+func probesFail(c *v1.Container) bool {
+	return c.StartupProbe != nil && fails(c.StartupProbe.Exec) || c.LivenessProbe != nil && fails(c.LivenessProbe.Exec)
+}
+
+func fails(e *v1.ExecAction) bool {
+	p := fake.ParseExec(e.Command)
+	return p.Code != 0 || !p.Exits
 }
 
 // rivals: somebody started it again, and a later attempt has had its turn or runs.
@@ -355,4 +400,11 @@ func (l *laws) hold(law string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.still = law
+}
+
+// isRough says that calls may fail, or have failed, for that long.
+func (l *laws) isRough(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rough = time.Now().Add(d)
 }

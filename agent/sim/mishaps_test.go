@@ -58,6 +58,7 @@ func (d *driver) commit() bool {
 }
 
 func (d *driver) restartEngine() bool {
+	d.laws.isRough(10 * time.Minute)
 	d.engine.Down(d.r.IntN(2) == 0)
 	d.pass(d.pause() / 4)
 	d.engine.Up()
@@ -65,6 +66,7 @@ func (d *driver) restartEngine() bool {
 }
 
 func (d *driver) breakConnections() bool {
+	d.laws.isRough(10 * time.Minute)
 	d.engine.BreakConnections()
 	return true
 }
@@ -107,6 +109,10 @@ func (d *driver) faults() bool {
 	}
 	d.fate.Trace("faults %+v", rates)
 	d.fate.SetRates(rates)
+	d.laws.isRough(10 * time.Minute)
+	if rates != (fake.Rates{}) {
+		d.laws.isRough(1000 * time.Hour)
+	}
 	return true
 }
 

@@ -53,6 +53,20 @@ func TestPlantedBugs(t *testing.T) {
 		"folders go when their state is written": {law: folderLast, lies: lies{store: func(s session) reconcile.Store {
 			return shredder{s}
 		}}},
+		"nothing initialises a pod": {law: initFirst, lies: lies{set: uninitialised}},
+		"an init container runs once more beside the others": {law: initFirst, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return again{rt}
+		}}},
+		"sidecars end with the first of the others": {law: sidecarLast, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return hasty{rt}
+		}}},
+		"a ConfigMap that is not there is made up": {law: needed, lies: lies{set: madeUp}},
+		"a volume never changes": {law: contentLaw, lies: lies{volumes: func(v volumes) reconcile.Volumes {
+			return rigid{v}
+		}}},
+		"what probes said is not remembered": {law: readyLaw, lies: lies{store: func(s session) reconcile.Store {
+			return unprobed{s}
+		}}},
 		"the agent begins with no folder": {law: volumesStay, lies: lies{atStart: clearFolders}},
 		"a start does nothing": {law: convergence, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return idler{rt}

@@ -59,8 +59,11 @@ type action struct {
 
 func actions() []action {
 	return []action{
-		{10, (*driver).create},
-		{12, (*driver).editContainer},
+		{12, (*driver).create},
+		{6, (*driver).createConfig},
+		{6, (*driver).editConfig},
+		{1, (*driver).editInit},
+		{14, (*driver).editContainer},
 		{3, (*driver).editPod},
 		{2, (*driver).swapPorts},
 		{4, (*driver).editLive},
@@ -123,24 +126,32 @@ func (d *driver) paths() []string {
 	return list
 }
 
-// some returns a place that has pods, and one of them.
-func (d *driver) some() (place string, i int, ok bool) {
-	var places []string
+// some returns a place that has what is looked for, and one of it.
+func (d *driver) some(match func(*podSpec) bool) (place string, i int, ok bool) {
+	type spot struct {
+		place string
+		i     int
+	}
+	var spots []spot
 	for _, p := range d.paths() {
-		if len(d.files[p]) > 0 {
-			places = append(places, p)
+		for i, thing := range d.files[p] {
+			if match(thing) {
+				spots = append(spots, spot{p, i})
+			}
 		}
 	}
-	if len(places) == 0 {
+	if len(spots) == 0 {
 		return "", 0, false
 	}
-	place = pick(d.r, places)
-	return place, d.r.IntN(len(d.files[place])), true
+	s := pick(d.r, spots)
+	return s.place, s.i, true
 }
 
-// change replaces a pod by a changed copy, and writes its file.
-func (d *driver) change(f func(*podSpec)) bool {
-	place, i, ok := d.some()
+func anything(*podSpec) bool { return true }
+
+// change replaces a pod, or a ConfigMap, by a changed copy, and writes its file.
+func (d *driver) change(config bool, f func(*podSpec)) bool {
+	place, i, ok := d.some(func(p *podSpec) bool { return p.config == config })
 	if !ok {
 		return false
 	}
@@ -214,6 +225,7 @@ func (d *driver) revive() {
 func (d *driver) calm() {
 	d.fate.Trace("calm")
 	d.fate.SetRates(fake.Rates{})
+	d.laws.isRough(10 * time.Minute)
 	d.engine.Up()
 	d.disk.full.Store(false)
 	for _, image := range []string{"app:1", "app:2", "far:1"} {

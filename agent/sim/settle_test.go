@@ -29,8 +29,9 @@ const (
 // settle checks what a node must be when the faults have stopped.
 func (d *driver) settle() {
 	d.pass(settleTime)
-	d.laws.hold(stillness)
 	d.converged("after the faults")
+	d.editConfigs()
+	d.laws.hold(stillness)
 	for range stillTime / lookEvery {
 		d.pass(lookEvery)
 		d.upToDate()
@@ -38,8 +39,13 @@ func (d *driver) settle() {
 	d.converged("after a long quiet")
 	d.planless()
 	d.laws.hold(restartLaw)
+	ready := d.ready()
 	d.crash()
 	d.revive()
+	for range 40 {
+		d.pass(25 * time.Millisecond)
+		d.stillReady(ready)
+	}
 	d.pass(2 * time.Minute)
 	d.converged("after a restart of the agent")
 	d.laws.hold("")
@@ -122,6 +128,7 @@ func (d *driver) converged(when string) {
 		for _, c := range byKey[key] {
 			folders[c.UID] = true
 		}
+		d.shown(when, byKey[key])
 	}
 	for _, uid := range d.disk.pods() {
 		if !folders[uid] && !d.waiting(uid) {
@@ -218,7 +225,8 @@ func names(list []fake.View) string {
 
 // matches returns what differs between a version of a pod and what is there.
 func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake.View) string {
-	if d.refused(want, all, nil) && !slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash }) {
+	runs := slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash })
+	if !runs && (d.refused(want, all, nil) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on
 	}
 	var sandboxes []fake.View
@@ -244,25 +252,46 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 			}
 		}
 	}
-	finished := true
-	for i := range want.Object.Spec.Containers {
-		spec := &want.Object.Spec.Containers[i]
-		done, what := d.matchesContainer(want, spec, running[spec.Name], newest[spec.Name], sandboxes)
-		if what != "" {
+	over, held := true, d.truth.mayLack(want)
+	spec := &want.Object.Spec
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		done, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
+		if what != "" && !(len(running[c.Name]) == 0 && (held || stuck(spec.InitContainers))) {
 			return what
 		}
-		finished = finished && done
+		over = over && done
 	}
-	if len(sandboxes) != 1 && !(finished && len(sandboxes) == 0) {
+	over = over || spec.RestartPolicy == v1.RestartPolicyNever && stuck(spec.InitContainers)
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		_, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
+		idle := len(running[c.Name]) == 0 && (held || over || roleOf(want.Object, c.Name) == initial || stuck(spec.InitContainers[:i]))
+		if what != "" && !idle {
+			return what
+		}
+	}
+	if len(sandboxes) != 1 && !(over && len(sandboxes) == 0) {
 		return fmt.Sprintf("%d sandboxes run", len(sandboxes))
 	}
 	return ""
+}
+
+// stuck reports whether one of those never lets the next ones start.
+func stuck(inits []v1.Container) bool {
+	return slices.ContainsFunc(inits, func(c v1.Container) bool {
+		p := fake.ParseProgram(runtime.ContainerSpec{Command: c.Command})
+		return c.RestartPolicy == nil && p.Code != 0
+	})
 }
 
 // matchesContainer also reports whether the container had its last attempt.
 func (d *driver) matchesContainer(want *pod.Pod, spec *v1.Container, running []fake.View, newest fake.View, sandboxes []fake.View) (done bool, what string) {
 	program := fake.ParseProgram(runtime.ContainerSpec{Command: spec.Command})
 	policy := want.Object.Spec.RestartPolicy
+	if spec.RestartPolicy != nil {
+		policy = v1.RestartPolicy(*spec.RestartPolicy)
+	}
 	if len(running) > 1 {
 		return false, fmt.Sprintf("%d attempts of %s run", len(running), spec.Name)
 	}
@@ -283,7 +312,7 @@ func (d *driver) matchesContainer(want *pod.Pod, spec *v1.Container, running []f
 	case policy == v1.RestartPolicyNever, policy == v1.RestartPolicyOnFailure && newest.ExitCode == 0:
 		// It may have had its attempt, and been collected since.
 		return true, ""
-	case program.Exits, program.FailStart != "":
+	case program.Exits, program.FailStart != "", probesFail(spec), hookFails(spec):
 		return false, "" // between two attempts
 	case !obtainable(spec.Image):
 		return false, ""

@@ -18,9 +18,8 @@ type truth struct {
 	parse sources.ParseFunc
 	said  map[pod.Key]map[pod.Origin][]saying
 	// unsure has the origins that say something unreadable, or nothing, now.
-	unsure map[pod.Origin]bool
-	// objects has every version of an object, in the order in which they were said.
-	objects map[pod.ObjectKey][]content
+	unsure  map[pod.Origin]bool
+	objects map[pod.ObjectKey]map[pod.Origin][]content
 }
 
 // saying is what an origin said of a key since an instant: a version, or nil.
@@ -30,7 +29,7 @@ type saying struct {
 }
 
 func newTruth(parse sources.ParseFunc) *truth {
-	return &truth{parse: parse, said: map[pod.Key]map[pod.Origin][]saying{}, unsure: map[pod.Origin]bool{}, objects: map[pod.ObjectKey][]content{}}
+	return &truth{parse: parse, said: map[pod.Key]map[pod.Origin][]saying{}, unsure: map[pod.Origin]bool{}, objects: map[pod.ObjectKey]map[pod.Origin][]content{}}
 }
 
 // says takes in what an origin holds from now on.
@@ -52,10 +51,8 @@ func (t *truth) silent(o pod.Origin) { t.unsure[o] = true }
 func (t *truth) take(o pod.Origin, res manifests.Result, failed bool) {
 	t.unsure[o] = failed
 	named := map[pod.Key]bool{}
+	t.takeObjects(o, res, failed)
 	for _, d := range res.Documents {
-		if d.Object != nil {
-			t.sayObject(d.Object)
-		}
 		if d.Pod != nil && !named[d.Pod.Key()] {
 			named[d.Pod.Key()] = true
 			t.add(d.Pod.Key(), o, d.Pod)
@@ -144,4 +141,17 @@ func (t *truth) mute(match func(pod.Origin) bool) bool {
 		}
 	}
 	return false
+}
+
+// unwantedFor is how long nobody has said a version that matches.
+func (t *truth) unwantedFor(key pod.Key, same func(*pod.Pod) bool) time.Duration {
+	shortest := time.Since(time.Time{})
+	for _, said := range t.said[key] {
+		for i := len(said) - 1; i >= 0 && (said[i].pod == nil || !same(said[i].pod)); i-- {
+			if i == 0 || said[i-1].pod != nil && same(said[i-1].pod) {
+				shortest = min(shortest, time.Since(said[i].since))
+			}
+		}
+	}
+	return shortest
 }

@@ -49,6 +49,7 @@ type lies struct {
 	runtime func(*world, runtime.Runtime) runtime.Runtime
 	set     func(pod.Set) pod.Set
 	store   func(session) reconcile.Store
+	volumes func(volumes) reconcile.Volumes
 	// atStart runs before an incarnation does anything.
 	atStart func(context.Context, *world, runtime.Runtime)
 }
@@ -132,6 +133,7 @@ type incarnation struct {
 func (w *world) startAgent(fuse int) {
 	w.lives++
 	w.fate.Trace("agent %d starts", w.lives)
+	w.laws.began = time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &incarnation{client: w.engine.Client(rootDir), cancel: cancel, ended: make(chan error, 1), fence: make(chan struct{}), fuse: fuse}
 	i.client.OnEffect = i.boundary
@@ -146,6 +148,9 @@ func (w *world) startAgent(fuse int) {
 	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log, Check: probe.NewChecker(commands{rt}).Check}
 	if w.lies.store != nil {
 		deps.Store = w.lies.store(store)
+	}
+	if w.lies.volumes != nil {
+		deps.Volumes = w.lies.volumes(volumes{store})
 	}
 	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall}, deps)
 	w.agent = i
@@ -233,7 +238,7 @@ func inventory(loop *reconcile.Loop) func(context.Context) ([]gc.Dead, error) {
 // boundary is one effect of the incarnation. It may be its last.
 func (i *incarnation) boundary(verb string) {
 	switch verb {
-	case "list", "inspect", "watch", "image":
+	case "list", "inspect", "watch", "image", "features", "logs", "exec":
 		return // an observer that dies leaves nothing half done
 	}
 	i.mu.Lock()

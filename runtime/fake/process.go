@@ -17,7 +17,8 @@ func (c *Client) Exec(ctx context.Context, id string, command []string, most int
 	var p Program
 	var died, broken chan struct{}
 	ended := make(chan struct{})
-	err := c.do(ctx, "exec", name, 20*time.Millisecond, 100*time.Millisecond, func() error {
+	what := strings.Join(append([]string{name}, command...), " ")
+	err := c.do(ctx, "exec", what, 20*time.Millisecond, 100*time.Millisecond, func() error {
 		found, err := c.ours(id)
 		switch {
 		case err != nil:
@@ -33,7 +34,7 @@ func (c *Client) Exec(ctx context.Context, id string, command []string, most int
 		case p.Exits && p.After == 0:
 			close(ended)
 		case p.Exits:
-			c.engine.Fate.After("exec-exit", name, p.After, time.Millisecond, func() { close(ended) })
+			c.engine.Fate.After("exec-exit", what, p.After, time.Millisecond, func() { close(ended) })
 		}
 		return nil
 	})
@@ -49,7 +50,7 @@ func (c *Client) Exec(ctx context.Context, id string, command []string, most int
 		case closed(c.fence):
 			err = errFenced
 		case closed(broken):
-			err = c.engine.Fate.Do(ctx, Call{Verb: "exec-wait", Object: name, Max: 5 * time.Millisecond, Fence: c.fence}, func() error { return errBroken })
+			err = c.engine.Fate.Do(ctx, Call{Verb: "exec-wait", Object: what, Max: 5 * time.Millisecond, Fence: c.fence}, func() error { return errBroken })
 		case closed(ended):
 		case closed(died):
 			p.Code = 137
