@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -203,6 +207,55 @@ func (r *recorder) pods() []podCalls {
 type podCalls struct {
 	sandbox    creation
 	containers []creation
+	later      []creation // attempts after the first
+}
+
+// files returns what the containers mount of the pod's folder, which goes with the
+// pod: its hosts file, and those for the messages of their ends.
+func (p podCalls) files() ([]string, error) {
+	uid := strings.Split(p.sandbox.name, "_")[4]
+	var files []string
+	for _, c := range slices.Concat(p.containers, p.later) {
+		var asked struct {
+			HostConfig struct{ Mounts []struct{ Source string } }
+		}
+		if err := json.Unmarshal(c.body, &asked); err != nil {
+			return nil, err
+		}
+		for _, m := range asked.HostConfig.Mounts {
+			if strings.Contains(m.Source, "/pods/"+uid+"/") {
+				files = append(files, m.Source)
+			}
+		}
+	}
+	return files, nil
+}
+
+// prepare makes those files for the bare calls, and clear removes them.
+func (p podCalls) prepare() error {
+	files, err := p.files()
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p podCalls) clear() error {
+	files, err := p.files()
+	for _, file := range files {
+		before, uid, _ := strings.Cut(file, "/pods/")
+		uid, _, _ = strings.Cut(uid, "/")
+		err = errors.Join(err, os.RemoveAll(filepath.Join(before, "pods", uid)))
+	}
+	return err
 }
 
 // up makes the calls, one after the other, and returns the ids, sandbox first.

@@ -62,6 +62,11 @@ func (b *bench) manyPods(ctx context.Context) ([]Row, error) {
 	}
 	calls := rec.pods()
 	floorRun := func(parallel int) (time.Duration, error) {
+		for _, p := range calls {
+			if err := p.prepare(); err != nil {
+				return 0, err
+			}
+		}
 		t0 := time.Now()
 		ids, err := upAll(ctx, b.engine, calls, parallel)
 		if err != nil {
@@ -73,6 +78,11 @@ func (b *bench) manyPods(ctx context.Context) ([]Row, error) {
 		}
 		for _, pod := range ids {
 			if err := down(ctx, b.engine, pod); err != nil {
+				return 0, err
+			}
+		}
+		for _, p := range calls {
+			if err := p.clear(); err != nil {
 				return 0, err
 			}
 		}

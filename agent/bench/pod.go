@@ -9,7 +9,7 @@ import (
 func (b *bench) onePod(ctx context.Context, containers int) ([]Row, error) {
 	const pod = "p"
 	text, names := b.manifest(pod, containers, ""), stamped(pod, containers)
-	calls, _, err := b.recorded(ctx, func() error {
+	calls, err := b.recorded(ctx, func() error {
 		if _, err := b.bring(ctx, pod, text, names); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (b *bench) onePod(ctx context.Context, containers int) ([]Row, error) {
 func (b *bench) edit(ctx context.Context) ([]Row, error) {
 	const pod = "e"
 	names := stamped(pod, 1)
-	calls, later, err := b.recorded(ctx, func() error {
+	calls, err := b.recorded(ctx, func() error {
 		for _, env := range []string{"1", "2"} {
 			if _, err := b.bring(ctx, pod, b.manifest(pod, 1, env), names); err != nil {
 				return err
@@ -90,7 +90,7 @@ func (b *bench) edit(ctx context.Context) ([]Row, error) {
 		if err := b.engine.stop(ctx, ids[1]); err != nil {
 			return err
 		}
-		next, last, err := b.next(ctx, calls, later[0], ids[0], t0, names)
+		next, last, err := b.next(ctx, calls, calls.later[0], ids[0], t0, names)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (b *bench) next(ctx context.Context, calls podCalls, c creation, sandbox st
 func (b *bench) agentStart(ctx context.Context) ([]Row, error) {
 	const pod = "s"
 	text, names := b.manifest(pod, 1, ""), stamped(pod, 1)
-	calls, _, err := b.recorded(ctx, func() error {
+	calls, err := b.recorded(ctx, func() error {
 		if _, err := b.bring(ctx, pod, text, names); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (b *bench) restart(ctx context.Context) ([]Row, error) {
 	if err := syscall.Mkfifo(b.path("out", names[0]+".fail"), 0o600); err != nil {
 		return nil, err
 	}
-	calls, later, err := b.recorded(ctx, func() error { _, err := crash(); return err })
+	calls, err := b.recorded(ctx, func() error { _, err := crash(); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (b *bench) restart(ctx context.Context) ([]Row, error) {
 			return err
 		}
 		notice.add(t0.Sub(exit))
-		id, last, err := b.next(ctx, calls, later[0], ids[0], t0, names)
+		id, last, err := b.next(ctx, calls, calls.later[0], ids[0], t0, names)
 		if err != nil {
 			return err
 		}

@@ -58,22 +58,21 @@ func (b *bench) byTurns(ctx context.Context, n int, agent, floor func() error) e
 	return nil
 }
 
-// recorded returns the calls that the agent makes for the one pod of f, without
-// those for the attempts of its containers after the first, which come second.
-func (b *bench) recorded(ctx context.Context, f func() error) (calls podCalls, later []creation, err error) {
+// recorded returns the calls that the agent makes for the one pod of f.
+func (b *bench) recorded(ctx context.Context, f func() error) (podCalls, error) {
 	rec, err := b.record(ctx, f)
 	if err != nil {
-		return podCalls{}, nil, err
+		return podCalls{}, err
 	}
-	calls = rec.pods()[0]
+	calls := rec.pods()[0]
 	calls.containers = slices.DeleteFunc(calls.containers, func(c creation) bool {
 		first := strings.HasSuffix(c.name, "_0")
 		if !first {
-			later = append(later, c)
+			calls.later = append(calls.later, c)
 		}
 		return !first
 	})
-	return calls, later, nil
+	return calls, nil
 }
 
 // bring puts a manifest in place and returns how long its processes took to run.
@@ -114,6 +113,9 @@ func (b *bench) take(ctx context.Context, pod string) (term, gone time.Duration,
 
 // floorUp makes the bare calls and returns how long the processes took to run.
 func (b *bench) floorUp(ctx context.Context, p podCalls, names []string) ([]string, time.Duration, error) {
+	if err := p.prepare(); err != nil {
+		return nil, 0, err
+	}
 	t0 := time.Now()
 	ids, err := p.up(ctx, b.engine)
 	if err != nil {
@@ -136,5 +138,8 @@ func (b *bench) floorDown(ctx context.Context, p podCalls, ids []string, first s
 		return 0, 0, err
 	}
 	seen, err := b.awaitStamps(ctx, t0, first+".term")
-	return seen.Sub(t0), end.Sub(t0), err
+	if err != nil {
+		return 0, 0, err
+	}
+	return seen.Sub(t0), end.Sub(t0), p.clear()
 }
