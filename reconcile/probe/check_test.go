@@ -144,14 +144,12 @@ func TestTCPTimeout(t *testing.T) {
 	failedAs(t, check(t, c), "i/o timeout")
 }
 
+// What the kernel says names the address as it was dialled, on a machine without
+// IPv6 too.
 func TestAddressesOfEitherFamily(t *testing.T) {
-	l, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skip("no IPv6 on this machine")
+	for address, want := range map[string]string{"127.0.0.1": "dial tcp 127.0.0.1:1:", "::1": "dial tcp [::1]:1:"} {
+		failedAs(t, check(t, probe.Check{Address: address, Handler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt(1)}}}), want)
 	}
-	defer l.Close()
-	got := check(t, probe.Check{Address: "::1", Handler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt(l.Addr().(*net.TCPAddr).Port)}}})
-	diff(t, "result", got, probe.Result{Outcome: probe.Success})
 }
 
 // descriptors counts the open ones of this process.
