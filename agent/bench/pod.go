@@ -9,13 +9,7 @@ import (
 func (b *bench) onePod(ctx context.Context, containers int) ([]Row, error) {
 	const pod = "p"
 	text, names := b.manifest(pod, containers, ""), stamped(pod, containers)
-	calls, err := b.recorded(ctx, func() error {
-		if _, err := b.bring(ctx, pod, text, names); err != nil {
-			return err
-		}
-		_, _, err := b.take(ctx, pod)
-		return err
-	})
+	calls, err := b.recordedPod(ctx, pod, text, names)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +113,7 @@ func (b *bench) next(ctx context.Context, calls podCalls, c creation, sandbox st
 func (b *bench) agentStart(ctx context.Context) ([]Row, error) {
 	const pod = "s"
 	text, names := b.manifest(pod, 1, ""), stamped(pod, 1)
-	calls, err := b.recorded(ctx, func() error {
-		if _, err := b.bring(ctx, pod, text, names); err != nil {
-			return err
-		}
-		_, _, err := b.take(ctx, pod)
-		return err
-	})
+	calls, err := b.recordedPod(ctx, pod, text, names)
 	if err != nil {
 		return nil, err
 	}

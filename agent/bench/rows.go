@@ -75,6 +75,17 @@ func (b *bench) recorded(ctx context.Context, f func() error) (podCalls, error) 
 	return calls, nil
 }
 
+// recordedPod returns those for a pod that comes and goes.
+func (b *bench) recordedPod(ctx context.Context, pod, text string, names []string) (podCalls, error) {
+	return b.recorded(ctx, func() error {
+		if _, err := b.bring(ctx, pod, text, names); err != nil {
+			return err
+		}
+		_, _, err := b.take(ctx, pod)
+		return err
+	})
+}
+
 // bring puts a manifest in place and returns how long its processes took to run.
 func (b *bench) bring(ctx context.Context, pod, text string, names []string) (time.Duration, error) {
 	rename, err := b.put(pod, text)
