@@ -197,7 +197,7 @@ func (v *shelf) Ensure(_ context.Context, r volume.Request) error {
 	defer v.mu.Unlock()
 	text := ""
 	for _, f := range r.Files {
-		text += f.Path + "=" + string(f.Data) + " "
+		text += f.Path + "=" + f.Data + " "
 	}
 	v.writes++
 	v.files[r.Volume.Name] = text

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -124,7 +123,7 @@ func (p *payload) add(name, text string, mode *int32, user *int64) {
 		user = p.user
 	}
 	name = path.Clean(name)
-	p.files[name] = volume.File{Path: name, Data: []byte(text), Mode: fileMode(mode), User: user}
+	p.files[name] = volume.File{Path: name, Data: text, Mode: fileMode(mode), User: user}
 }
 
 // clash reports a path that is to be a file and the folder of another.
@@ -154,6 +153,6 @@ func (s surroundings) missing(v v1.Volume) error {
 
 func sameFiles(a, b []volume.File) bool {
 	return slices.EqualFunc(a, b, func(a, b volume.File) bool {
-		return a.Path == b.Path && a.Mode == b.Mode && bytes.Equal(a.Data, b.Data) && (a.User == b.User || a.User != nil && b.User != nil && *a.User == *b.User)
+		return a.Path == b.Path && a.Mode == b.Mode && a.Data == b.Data && (a.User == b.User || a.User != nil && b.User != nil && *a.User == *b.User)
 	})
 }

@@ -115,7 +115,7 @@ func TestContent(t *testing.T) {
 			}
 			got := make(map[string]string)
 			for _, f := range files {
-				got[f.Path] = string(f.Data) + " " + f.Mode.String()
+				got[f.Path] = f.Data + " " + f.Mode.String()
 				if f.User != nil {
 					got[f.Path] += fmt.Sprint(" ", *f.User)
 				}

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -196,7 +195,7 @@ func (r Request) same(c content) bool {
 	}
 	return !slices.ContainsFunc(r.Files, func(f File) bool {
 		has, ok := c.files[f.Path]
-		return !ok || !bytes.Equal(has.data, f.Data) || has.owner != r.ownerOf(f) || has.user != f.user()
+		return !ok || string(has.data) != f.Data || has.owner != r.ownerOf(f) || has.user != f.user()
 	})
 }
 
@@ -227,7 +226,7 @@ func (r Request) write(volume *os.Root, folder string, f File) error {
 		}
 	}
 	name := path.Join(folder, f.Path)
-	if err := volume.WriteFile(name, f.Data, 0o600); err != nil {
+	if err := volume.WriteFile(name, []byte(f.Data), 0o600); err != nil {
 		return err
 	}
 	if err := volume.Lchown(name, f.user(), -1); err != nil {

@@ -31,7 +31,7 @@ func secret() v1.Volume {
 // files returns the files of a volume; the mode of all is 0644.
 func files(content map[string]string) (list []volume.File) {
 	for _, path := range slices.Sorted(maps.Keys(content)) {
-		list = append(list, volume.File{Path: path, Data: []byte(content[path]), Mode: 0o644})
+		list = append(list, volume.File{Path: path, Data: content[path], Mode: 0o644})
 	}
 	return list
 }
@@ -349,7 +349,7 @@ func TestFilesRefusePathsThatLeadOut(t *testing.T) {
 
 // Values of secrets are in no message (law of all logs).
 func TestFileDoesNotShowItsData(t *testing.T) {
-	r := volume.Request{Files: []volume.File{{Path: "k", Data: []byte("hunter2"), Mode: 0o400}}}
+	r := volume.Request{Files: []volume.File{{Path: "k", Data: "hunter2", Mode: 0o400}}}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		got := fmt.Sprintf(verb, r)
 		if strings.Contains(got, "hunter2") || strings.Contains(got, "104 117 110") || strings.Contains(got, "0x68, 0x75") {

@@ -43,7 +43,8 @@ type File struct {
 	// Path is relative to the volume: clean, with slashes, not led out by "..", and
 	// its first part does not begin with "..".
 	Path string
-	Data []byte `json:"-"`
+	// Data is not copied from where it is kept.
+	Data string `json:"-"`
 	// Mode has the permission bits that the file gets, whatever the umask. A group
 	// that owns the volume may read it in any case.
 	Mode fs.FileMode
