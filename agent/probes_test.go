@@ -199,7 +199,7 @@ func TestExecProbeThatTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range top.Processes {
-			if line := strings.Join(p, " "); strings.Contains(line, "471") || strings.Contains(line, "defunct") {
+			if line := strings.Join(p, " "); strings.Contains(line, "sleep 471") || strings.Contains(line, "defunct") {
 				return false
 			}
 		}

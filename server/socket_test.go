@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -184,6 +185,7 @@ func TestNoAgentAnswers(t *testing.T) {
 
 func TestListen(t *testing.T) {
 	t.Run("only the owner can open the socket", func(t *testing.T) {
+		defer syscall.Umask(syscall.Umask(0))
 		path, _ := serve(t, newBoard())
 		info, err := os.Stat(path)
 		if err != nil {

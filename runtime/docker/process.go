@@ -16,30 +16,36 @@ import (
 // its session and its descendants. alive says that it was there to be killed. What
 // is not of the container is not touched.
 func killTree(pid int, containerID string) (alive bool, err error) {
-	// What they start in the meantime is found in the next round.
+	// All of them are stopped before the first dies: the child of one that was
+	// killed while it forked would be nobody's, and found by no one.
 	const rounds = 10
-	for range rounds {
+	var stopped []int
+	for round := 1; ; round++ {
 		table, err := processTable()
 		if err != nil {
 			return alive, err
 		}
 		victims := tree(table, pid)
-		if len(victims) == 0 {
-			return alive, nil
-		}
 		alive = alive || slices.Contains(victims, pid)
+		sig := unix.SIGSTOP
+		if round == rounds || slices.Equal(victims, stopped) {
+			sig = unix.SIGKILL
+		}
 		for _, victim := range victims {
-			if err := killProcess(victim, containerID); err != nil {
+			if err := signalProcess(victim, sig, containerID); err != nil {
 				return alive, err
 			}
 		}
+		if sig == unix.SIGKILL {
+			return alive, nil
+		}
+		stopped = victims
 	}
-	return alive, nil
 }
 
-// killProcess kills through a handle, so that another process which got the
+// signalProcess goes through a handle, so that another process which got the
 // number meanwhile is safe.
-func killProcess(pid int, containerID string) error {
+func signalProcess(pid int, sig unix.Signal, containerID string) error {
 	handle, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -53,8 +59,8 @@ func killProcess(pid int, containerID string) error {
 		// It ended, or this is another PID namespace than the engine's.
 		return nil
 	}
-	if err := unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("kill process %d: %w", pid, err)
+	if err := unix.PidfdSendSignal(handle, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("send signal %d to process %d: %w", sig, pid, err)
 	}
 	return nil
 }
