@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,17 +194,24 @@ func TestExecProbeThatTimesOut(t *testing.T) {
 	w.write("slow.yaml", manifest("{name: slow}", sleeping("app"))) // no more of them
 	w.await("it is not probed", ready("slow", "app", true))
 	id := w.ids()["slow-node/app/0"]
+	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("in the container: %q", left)
+		}
+	}()
 	w.poll("its processes are gone", func() bool {
+		left = nil
 		top, err := w.engine.ContainerTop(context.Background(), id, []string{"-o", "pid,stat,args"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range top.Processes {
-			if line := strings.Join(p, " "); strings.Contains(line, "sleep 471") || strings.Contains(line, "defunct") {
-				return false
-			}
+			left = append(left, strings.Join(p, " "))
 		}
-		return len(top.Processes) > 0
+		return len(left) > 0 && !slices.ContainsFunc(left, func(line string) bool {
+			return strings.Contains(line, "sleep 471") || strings.Contains(line, "defunct")
+		})
 	})
 	if n := status(w.await("it runs", runs("slow", "app", 0)), "slow", "app").RestartCount; n != 0 {
 		t.Errorf("%d restarts", n)
