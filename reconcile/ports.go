@@ -148,7 +148,9 @@ func (s *state) release(e *entry) {
 	if !former && s.ledger.Clear(e.key) {
 		s.wakeWaiting()
 	}
-	if live || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
+	// What law 1 keeps may come back as it was.
+	kept := e.plan.Pod == nil && e.plan.Kept != ""
+	if live || kept || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
 		return
 	}
 	e.admitted = nil

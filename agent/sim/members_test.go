@@ -85,10 +85,31 @@ func (l *laws) inItsTurn(c *life) {
 	}
 }
 
-// served: a sidecar ends when nothing is left that it was there for.
+// served: a sidecar ends when nothing is left that it was there for, as does an init
+// container that somebody started again and that outlived its pod.
 func (l *laws) served(c *life, others []*life) bool {
+	if l.role(c) == initial {
+		return !c.byUs && over(l.version(c), others)
+	}
 	return l.role(c) == sidecar && !slices.ContainsFunc(others, func(o *life) bool {
 		return !o.IsSandbox() && o.State == runtime.Running && l.role(o) != sidecar
+	})
+}
+
+// over reports whether each main container of a pod had its last attempt.
+func over(v *pod.Pod, lives []*life) bool {
+	return !slices.ContainsFunc(v.Object.Spec.Containers, func(spec v1.Container) bool {
+		var newest *life
+		for _, c := range lives {
+			if c.PodHash == v.Hash && c.Identity.Name == spec.Name && (newest == nil || newest.Attempt < c.Attempt) {
+				newest = c
+			}
+		}
+		if newest == nil || !newest.Ended() {
+			return true
+		}
+		policy := v.Object.Spec.RestartPolicy
+		return policy != v1.RestartPolicyNever && !(policy == v1.RestartPolicyOnFailure && newest.ExitCode == 0)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -322,12 +323,15 @@ func (d *driver) matchesContainer(want *pod.Pod, spec *v1.Container, running []f
 
 // refused reports whether a version has to wait for its host port: another pod has
 // it, and keeps it, or waits itself for what it would have in its place. Those
-// that only wait for each other (since has them) are to be admitted together.
+// that only wait for each other (since has them) are to be admitted together. One
+// that was admitted, and waits for an object before anything of it can be made,
+// has its port too.
 func (d *driver) refused(want *pod.Pod, all map[pod.Key][]fake.View, since []pod.Key) bool {
 	port := hostPort(want.Object)
 	since = append(since, want.Key())
-	for key, list := range all {
-		if port == 0 || slices.Contains(since, key) || !slices.ContainsFunc(list, func(c fake.View) bool { return hasPort(c, port) }) {
+	for key := range d.truth.said {
+		has := slices.ContainsFunc(all[key], func(c fake.View) bool { return hasPort(c, port) }) || d.reserved(key, port)
+		if port == 0 || slices.Contains(since, key) || !has {
 			continue
 		}
 		versions, sure := d.truth.now(key)
@@ -336,6 +340,23 @@ func (d *driver) refused(want *pod.Pod, all map[pod.Key][]fake.View, since []pod
 		}
 	}
 	return false
+}
+
+// reserved reports whether the root dir says that a version of a pod was admitted
+// which has that port, and waits for an object.
+func (d *driver) reserved(key pod.Key, port int32) bool {
+	versions, _ := d.truth.now(key)
+	return slices.ContainsFunc(versions, func(p *pod.Pod) bool {
+		if hostPort(p.Object) != port || !d.truth.mayLack(p) {
+			return false
+		}
+		for name, data := range d.disk.files {
+			if path.Base(name) == "pod.json" && strings.Contains(string(data), p.Hash.Digest) && strings.Contains(string(data), `"`+key.Name+`"`) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func hostPort(p *v1.Pod) int32 {
