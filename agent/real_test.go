@@ -36,9 +36,14 @@ func TestRealManifests(t *testing.T) {
 				text = strings.ReplaceAll(text, port, freePort(t))
 			}
 		}
+		for _, port := range []string{"5353", "8053"} {
+			if strings.Contains(text, "hostPort: "+port) {
+				text = strings.ReplaceAll(text, "hostPort: "+port, "hostPort: "+freePort(t))
+			}
+		}
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		namespace := "kube-system"
-		for _, other := range []string{"logging", "monitoring"} {
+		for _, other := range []string{"logging", "monitoring", "pihole"} {
 			if strings.Contains(text, "namespace: "+other) {
 				namespace = other
 			}
@@ -58,6 +63,10 @@ func TestRealManifests(t *testing.T) {
 	w.poll("kube-vip has said what it has", func() bool {
 		said := strings.Fields(w.output(w.ids()["kube-vip-node/kube-vip/0"]))
 		return fmt.Sprint(said) == "[node 192.0.2.100 CapEff: 0000000000003000 127.0.0.1 kubernetes]"
+	})
+	w.poll("pihole has said what it has", func() bool {
+		said := w.output(w.ids()["pihole-node/pihole/0"])
+		return said == "pihole Europe/Berlin 12 https://lists.example/hosts address=/home.example/192.0.2.10 999\n"
 	})
 }
 
