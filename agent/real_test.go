@@ -70,6 +70,27 @@ func TestRealManifests(t *testing.T) {
 	})
 }
 
+// The examples come up as they are, but for the ports of the host.
+func TestExamples(t *testing.T) {
+	w := newWorld(t)
+	paths, err := filepath.Glob("../manifests/examples/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	ports := strings.NewReplacer("hostPort: 18080", "hostPort: "+freePort(t), "hostPort: 18081", "hostPort: "+freePort(t))
+	var ready []condition
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(filepath.Base(path), ports.Replace(string(data)))
+		ready = append(ready, readyIn("default", strings.TrimSuffix(filepath.Base(path), ".yaml")))
+	}
+	w.start()
+	w.await("all of them are ready", ready...)
+}
+
 // readyIn: the pod has the condition Ready.
 func readyIn(namespace, name string) condition {
 	return func(s server.State) bool {
