@@ -11,9 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,6 +114,7 @@ type destruction struct {
 // recorder stands between agent and engine and keeps the bodies of creates, in
 // order. Measured runs go to the engine directly.
 type recorder struct {
+	root    string // the agent's
 	mu      sync.Mutex
 	creates []creation
 }
@@ -124,6 +123,7 @@ type recorder struct {
 type creation struct {
 	name string
 	body []byte
+	made []item // what of the root dir it mounts
 	id   string // of the container that it made
 }
 
@@ -145,6 +145,13 @@ func (r *recorder) pass(w http.ResponseWriter, req *http.Request, e engine) erro
 	if err != nil {
 		return err
 	}
+	create := strings.HasSuffix(req.URL.Path, "/containers/create")
+	var mounted []item
+	if create {
+		if mounted, err = made(r.root, body); err != nil {
+			return err
+		}
+	}
 	out := req.Clone(req.Context())
 	out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", "engine"
 	out.Body, out.ContentLength = http.NoBody, int64(len(body))
@@ -158,12 +165,12 @@ func (r *recorder) pass(w http.ResponseWriter, req *http.Request, e engine) erro
 	defer resp.Body.Close()
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	if strings.HasSuffix(req.URL.Path, "/containers/create") {
-		var made struct{ ID string }
+	if create {
+		var answer struct{ ID string }
 		data, err := io.ReadAll(resp.Body)
-		if err == nil && json.Unmarshal(data, &made) == nil && made.ID != "" {
+		if err == nil && json.Unmarshal(data, &answer) == nil && answer.ID != "" {
 			r.mu.Lock()
-			r.creates = append(r.creates, creation{req.URL.Query().Get("name"), body, made.ID})
+			r.creates = append(r.creates, creation{req.URL.Query().Get("name"), body, mounted, answer.ID})
 			r.mu.Unlock()
 		}
 		w.Write(data)
@@ -192,7 +199,7 @@ func (r *recorder) pods() []podCalls {
 		if !ok {
 			i = len(pods)
 			byUID[part[4]] = i
-			pods = append(pods, podCalls{})
+			pods = append(pods, podCalls{folder: filepath.Join(r.root, "pods", part[4])})
 		}
 		if part[1] == "POD" {
 			pods[i].sandbox = c
@@ -208,58 +215,15 @@ type podCalls struct {
 	sandbox    creation
 	containers []creation
 	later      []creation // attempts after the first
+	folder     string     // of the pod, in the root dir
 }
 
-// files returns what the containers mount of the pod's folder, which goes with the
-// pod: its hosts file, and those for the messages of their ends.
-func (p podCalls) files() ([]string, error) {
-	uid := strings.Split(p.sandbox.name, "_")[4]
-	var files []string
-	for _, c := range slices.Concat(p.containers, p.later) {
-		var asked struct {
-			HostConfig struct{ Mounts []struct{ Source string } }
-		}
-		if err := json.Unmarshal(c.body, &asked); err != nil {
-			return nil, err
-		}
-		for _, m := range asked.HostConfig.Mounts {
-			if strings.Contains(m.Source, "/pods/"+uid+"/") {
-				files = append(files, m.Source)
-			}
-		}
-	}
-	return files, nil
-}
-
-// prepare makes those files for the bare calls, and clear removes them.
-func (p podCalls) prepare() error {
-	files, err := p.files()
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p podCalls) clear() error {
-	files, err := p.files()
-	for _, file := range files {
-		before, uid, _ := strings.Cut(file, "/pods/")
-		uid, _, _ = strings.Cut(uid, "/")
-		err = errors.Join(err, os.RemoveAll(filepath.Join(before, "pods", uid)))
-	}
-	return err
-}
-
-// up makes the calls, one after the other, and returns the ids, sandbox first.
+// up makes what is mounted and the calls, one after the other, and returns the ids,
+// sandbox first.
 func (p podCalls) up(ctx context.Context, e engine) ([]string, error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
 	sandbox, err := e.create(ctx, p.sandbox.name, p.sandbox.body)
 	if err != nil {
 		return nil, err
@@ -301,28 +265,37 @@ func down(ctx context.Context, e engine, ids []string) error {
 	return nil
 }
 
-// upAll brings pods up, that many at a time.
+// upAll brings pods up, that many at a time, and downAll takes them down.
 func upAll(ctx context.Context, e engine, pods []podCalls, parallel int) ([][]string, error) {
 	ids := make([][]string, len(pods))
-	errs := make([]error, len(pods))
+	return ids, each(len(pods), parallel, func(i int) (err error) {
+		ids[i], err = pods[i].up(ctx, e)
+		return err
+	})
+}
+
+func downAll(ctx context.Context, e engine, pods []podCalls, ids [][]string, parallel int) error {
+	return each(len(pods), parallel, func(i int) error {
+		return errors.Join(down(ctx, e, ids[i]), pods[i].clear())
+	})
+}
+
+// each calls f for 0 to n-1, that many at a time.
+func each(n, parallel int, f func(i int) error) error {
+	errs := make([]error, n)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range parallel {
 		workers.Go(func() {
 			for i := range next {
-				ids[i], errs[i] = pods[i].up(ctx, e)
+				errs[i] = f(i)
 			}
 		})
 	}
-	for i := range pods {
+	for i := range n {
 		next <- i
 	}
 	close(next)
 	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
+	return errors.Join(errs...)
 }

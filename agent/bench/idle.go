@@ -22,7 +22,7 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 		if pods > 0 {
-			t0, names, err := b.putMany()
+			t0, names, err := b.putMany(b.plain)
 			if err != nil {
 				return nil, err
 			}

@@ -20,7 +20,12 @@ func (b *bench) rows() []measurement {
 		{"edit", b.edit},
 		{"restart", b.restart},
 		{"agent start", b.agentStart},
-		{"50 pods", b.manyPods},
+		{"50 pods", func(ctx context.Context) ([]Row, error) {
+			return b.manyPods(ctx, "50 pods at once → all run", b.plain)
+		}},
+		{"50 pods with all kinds of volumes", func(ctx context.Context) ([]Row, error) {
+			return b.manyPods(ctx, "50 pods with all kinds of volumes → all run", b.mounting)
+		}},
 		{"probes", b.probes},
 		{"config", b.config},
 		{"loop", b.loop},
@@ -124,9 +129,6 @@ func (b *bench) take(ctx context.Context, pod string) (term, gone time.Duration,
 
 // floorUp makes the bare calls and returns how long the processes took to run.
 func (b *bench) floorUp(ctx context.Context, p podCalls, names []string) ([]string, time.Duration, error) {
-	if err := p.prepare(); err != nil {
-		return nil, 0, err
-	}
 	t0 := time.Now()
 	ids, err := p.up(ctx, b.engine)
 	if err != nil {

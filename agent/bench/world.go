@@ -261,7 +261,7 @@ func (b *bench) record(ctx context.Context, f func() error) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := new(recorder)
+	rec := &recorder{root: b.path("root")}
 	done := make(chan struct{})
 	go func() { defer close(done); rec.serve(ctx, l, b.engine) }()
 	a, err := b.startAgent(ctx, "unix://"+socket)
