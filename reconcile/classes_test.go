@@ -279,8 +279,8 @@ func runningAs(p *pod.Pod) reconcile.Input {
 	uid := manifests.MintUID("/root", "node", p.Key(), p.Hash)
 	in := reconcile.Input{
 		Key: p.Key(), Desired: p, MayRemove: true, Images: map[string]reconcile.Image{"busybox:1": {Present: true}},
-		Ended: map[string]time.Time{}, Linked: map[string]bool{}, Probes: map[string]reconcile.ProbeState{},
-		Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Learnt: map[string]reconcile.Learnt{},
+		Node:   reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	for _, name := range []string{runtime.SandboxName, initialOne, sidecarOne, primaryOne, "other"} {
 		c := runtime.Container{ID: idOf(name, 0), State: runtime.Running, Start: "t0", Started: start.Add(-time.Hour)}
@@ -295,9 +295,8 @@ func runningAs(p *pod.Pod) reconcile.Input {
 		}
 		if name == initialOne {
 			c.State, c.Finished = runtime.Exited, start.Add(-time.Hour)
-			in.Ended[c.ID] = c.Finished
 		}
-		in.Probes[c.ID] = reconcile.ProbeState{Started: true, Ready: true}
+		in.Learnt[c.ID] = reconcile.Learnt{Ended: c.Finished, Probes: &reconcile.ProbeState{Started: true, Ready: true}}
 		in.Observed = append(in.Observed, c)
 	}
 	in.Records = map[types.UID]reconcile.Record{uid: {Pod: p, State: reconcile.State{Key: p.Key(), Origin: &origin, Admitted: start.Add(-time.Hour)}}}

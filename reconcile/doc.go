@@ -12,9 +12,9 @@
 // known of it, and the first wave of its plan is handed to a goroutine. When that
 // reports, the pod is due again. Nothing resumes a plan (law 3).
 //
-// Begin with step.go, the vocabulary of plans; then plan.go, which generation of
-// a pod is wanted and what goes; plan_generation.go, what is done about that one;
-// and the situations in testdata/plan, each with the plan that follows.
+// Begin with step.go and input.go, the vocabulary of plans; then plan_holder.go,
+// which version of a pod is wanted; plan.go, what goes for it; plan_generation.go,
+// what is done about that one; and the situations in testdata/plan, each with the plan that follows.
 // record.go says what is remembered, backoff.go and admit.go hold rules that are
 // worth reading alone, status.go words it all as Kubernetes does.
 //

@@ -80,7 +80,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		s.inspects.add(o.container.ID) // it may have ended since it was inspected
 	case CreateContainer:
 		s.learn(o.container)
-		e.updated[o.container.ID] = o.container.Resources
+		e.seen[o.container.ID].Updated = &o.container.Resources
 	case StartContainer:
 		if seen := e.seen[id]; seen != nil {
 			s.seq++
@@ -92,12 +92,18 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case RemoveContainer:
 		s.forget(id)
 	case UpdateResources:
-		e.updated[id] = o.container.Resources
-		s.inspects.add(id)
+		if seen := e.seen[id]; seen != nil {
+			seen.Updated = &o.container.Resources
+			s.inspects.add(id)
+		}
 	case ReadMessage:
-		e.messages[id] = o.said
+		if seen := e.seen[id]; seen != nil {
+			seen.Message = &o.said
+		}
 	case LinkLog:
-		e.linked[id] = true
+		if seen := e.seen[id]; seen != nil {
+			seen.Linked = true
+		}
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
 		delete(e.begun, o.step.UID)

@@ -76,11 +76,8 @@ func (j job) stop(ctx context.Context, s Step) error {
 	return j.deps.Runtime.Stop(ctx, s.ID, grace)
 }
 
-// hookRun is a postStart hook under way, or what it has come to.
-type hookRun struct {
-	cancel context.CancelFunc
-	state  HookState // "" while it runs
-}
+// hookRun is a postStart hook under way.
+type hookRun struct{ cancel context.CancelFunc }
 
 // runHooks starts the postStart hooks that the plan of a pod names, and cuts off
 // those that it does not: their container is to end.
@@ -91,31 +88,37 @@ func (s *state) runHooks(e *entry) {
 	wanted := make(map[string]bool)
 	for _, step := range e.plan.Hooks {
 		wanted[step.ID] = true
-		if e.hooks[step.ID] == nil {
-			s.runHook(e, step)
+		if c := e.seen[step.ID]; c != nil && c.hook == nil && c.Hook == "" {
+			s.runHook(e, c, step)
 		}
 	}
-	for id, run := range e.hooks {
-		if run.state == "" && !wanted[id] {
-			run.cancel()
-			delete(e.hooks, id)
+	for id, c := range e.seen {
+		if !wanted[id] {
+			c.endHook()
 		}
 	}
 }
 
-func (s *state) runHook(e *entry, step Step) {
+func (c *sighting) endHook() {
+	if c.hook != nil {
+		c.hook.cancel()
+		c.hook = nil
+	}
+}
+
+func (s *state) runHook(e *entry, seen *sighting, step Step) {
 	c := containerOf(e.plan.Pod.Object, step.Container)
 	h := hook{postStart(c), step.ID, c.Ports, hookAddress(e.observed(), step.UID, s.cfg.Node)}
 	ctx, cancel := context.WithCancel(s.ctx)
 	run := &hookRun{cancel: cancel}
-	e.hooks[step.ID] = run
+	seen.hook = run
 	begin := time.Now()
 	s.spawn(func() {
 		defer cancel()
 		err := h.run(ctx, s.deps)
 		s.report(ctx, func(s *state) {
-			if e.hooks[step.ID] == run {
-				s.foldHook(e, run, outcome{step: step, took: time.Since(begin), err: err})
+			if seen.hook == run {
+				s.foldHook(e, seen, outcome{step: step, took: time.Since(begin), err: err})
 			}
 		})
 	})
@@ -123,29 +126,18 @@ func (s *state) runHook(e *entry, step Step) {
 
 // foldHook takes over what a postStart hook came to. That it failed is no failure
 // of ours: its container is to end for it.
-func (s *state) foldHook(e *entry, run *hookRun, o outcome) {
-	run.state = HookDone
+func (s *state) foldHook(e *entry, seen *sighting, o outcome) {
+	seen.hook = nil
 	switch {
 	case o.err == nil:
+		seen.Hook = HookDone
 		delete(e.failures, o.step.failureKey())
 		s.deps.Log.Info("postStart hook succeeded", logArgs(o)...)
 	case unavailable(o.err):
-		delete(e.hooks, o.step.ID)
 		s.foldFailure(e, o)
 	default:
-		run.state = HookFailed
+		seen.Hook = HookFailed
 		s.deps.Log.Warn("postStart hook failed", append(logArgs(o), "reason", string(FailedPostStartHook), "err", o.err)...)
 	}
 	s.mark(e.key)
-}
-
-// hookStates returns what the hooks of a pod have come to.
-func (e *entry) hookStates() map[string]HookState {
-	states := make(map[string]HookState)
-	for id, run := range e.hooks {
-		if run.state != "" {
-			states[id] = run.state
-		}
-	}
-	return states
 }

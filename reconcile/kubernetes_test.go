@@ -65,7 +65,7 @@ func TestPodLifecyclePage(t *testing.T) {
 		p := parsePod(t, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web, uid: u}\nspec:\n"+c.spec))
 		in := reconcile.Input{
 			Key: p.Key(), Desired: p, MayRemove: true, Now: start, Wall: start,
-			Node: reconcile.Node{Name: "node", RootDir: "/root"}, Probes: map[string]reconcile.ProbeState{"app": c.probes},
+			Node: reconcile.Node{Name: "node", RootDir: "/root"}, Learnt: map[string]reconcile.Learnt{"app": {Probes: &c.probes}},
 		}
 		for _, text := range c.observed {
 			words := strings.Fields(text)

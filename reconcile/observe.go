@@ -138,7 +138,9 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 // unlink forgets which logs are linked, so that each link is looked at again.
 func (s *state) unlink() {
 	for _, e := range s.pods {
-		clear(e.linked)
+		for _, seen := range e.seen {
+			seen.Linked = false
+		}
 	}
 	s.markAll()
 }
@@ -163,17 +165,8 @@ func (s *state) forget(id string) {
 	}
 	delete(s.byID, id)
 	e := s.pods[key]
+	e.seen[id].endHook()
 	delete(e.seen, id)
-	delete(e.ended, id)
-	delete(e.linked, id)
-	delete(e.updated, id)
-	delete(e.messages, id)
-	delete(e.probes, id)
-	if run := e.hooks[id]; run != nil {
-		run.cancel()
-		delete(e.hooks, id)
-	}
-	maps.DeleteFunc(e.complaints, func(of string, _ Complaint) bool { return strings.HasPrefix(of, id) })
 	maps.DeleteFunc(e.failures, func(step string, _ Failure) bool { return strings.HasSuffix(step, "/"+id) })
 	s.mark(key)
 }
@@ -230,17 +223,17 @@ func (s *state) foldInspect(id string, c runtime.Container, err error, asked uin
 	before := seen.c
 	watched := seen.made || seen.known && !before.Ended()
 	seen.c, seen.known, seen.seq = c, true, s.seq
-	e := s.pods[c.Key]
+	if c.State == runtime.Running && before.Ended() { // somebody started it again
+		seen.began, seen.Ended = time.Time{}, time.Time{}
+	}
 	if c.State == runtime.Running && seen.began.IsZero() {
 		seen.began = happenedAt(time.Now(), s.cfg.Wall(), c.Started, watched)
 	}
-	if c.Ended() {
-		if _, ok := e.ended[id]; !ok {
-			e.ended[id] = happenedAt(time.Now(), s.cfg.Wall(), c.Finished, watched)
-			if watched && !c.IsSandbox() {
-				t := terminationOf(c)
-				s.deps.Log.Info("container ended", "pod", c.Key, "container", c.Name, "attempt", c.Attempt, "exitCode", c.ExitCode, "reason", t.Reason)
-			}
+	if c.Ended() && seen.Ended.IsZero() {
+		seen.Ended = happenedAt(time.Now(), s.cfg.Wall(), c.Finished, watched)
+		if watched && !c.IsSandbox() {
+			t := terminationOf(c)
+			s.deps.Log.Info("container ended", "pod", c.Key, "container", c.Name, "attempt", c.Attempt, "exitCode", c.ExitCode, "reason", t.Reason)
 		}
 	}
 	s.mark(c.Key)

@@ -98,8 +98,8 @@ func (g *generationPlan) olderRuns(c runtime.Container) bool {
 // restart makes the next attempt of a container that ended, after its back-off.
 func (g *generationPlan) restart(m member, c runtime.Container, sandbox runtime.SandboxRef) {
 	delay := crashDelay(g.state.container(m.Name).Level)
-	ended, seen := g.in.Ended[c.ID]
-	if !seen {
+	ended := g.in.Learnt[c.ID].Ended
+	if ended.IsZero() {
 		ended = g.in.Now
 	}
 	if until := ended.Add(delay); g.in.Now.Before(until) {

@@ -67,7 +67,7 @@ func (g *generationPlan) run() {
 // foldProbes remembers what probes have said.
 func (g *generationPlan) foldProbes() {
 	for _, c := range g.observed {
-		if said, ok := g.in.Probes[c.ID]; ok && !c.IsSandbox() {
+		if said := g.in.Learnt[c.ID].Probes; said != nil && !c.IsSandbox() {
 			was := g.state.container(c.Name)
 			was.Probed = Probed{ID: c.ID, Started: said.Started, Ready: said.Ready}
 			g.state.Containers[c.Name] = was
@@ -144,7 +144,7 @@ func (g *generationPlan) remember() {
 		g.add(Step{Verb: SaveState, Reason: Recorded})
 	}
 	for _, c := range g.observed {
-		if !c.IsSandbox() && c.LogPath != "" && !g.in.Linked[c.ID] {
+		if !c.IsSandbox() && c.LogPath != "" && !g.in.Learnt[c.ID].Linked {
 			g.add(Step{Verb: LinkLog, Container: c.Name, Attempt: c.Attempt, ID: c.ID})
 		}
 	}

@@ -32,7 +32,7 @@ func (g *generationPlan) foldHooks() {
 		if c.IsSandbox() || c.State != runtime.Running {
 			continue
 		}
-		if postStart(containerOf(g.pod.Object, c.Name)) == nil || g.in.Hooks[c.ID] == HookDone {
+		if postStart(containerOf(g.pod.Object, c.Name)) == nil || g.in.Learnt[c.ID].Hook == HookDone {
 			was := g.state.container(c.Name)
 			was.PostStarted = c.ID
 			g.state.Containers[c.Name] = was
@@ -49,7 +49,7 @@ func (g *generationPlan) hooked(m member, c runtime.Container) bool {
 	step := Step{Verb: PostStart, Pod: g.in.Key, UID: g.uid, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Started}
 	w := Waiting{g.creating(), "its postStart hook runs"}
 	switch f, failed := g.in.Failures[step.failureKey()]; {
-	case g.in.Hooks[c.ID] == HookFailed:
+	case g.in.Learnt[c.ID].Hook == HookFailed:
 		w = Waiting{FailedPostStartHook, hookFailed}
 	case failed && g.in.Now.Before(f.Retry):
 		g.wakeAt(f.Retry)

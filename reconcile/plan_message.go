@@ -18,10 +18,11 @@ func (g *generationPlan) foldMessages() {
 		if was.Last == nil || was.Last.Read {
 			continue
 		}
-		said, ok := g.in.Messages[was.Last.ID]
-		if !ok {
+		message := g.in.Learnt[was.Last.ID].Message
+		if message == nil {
 			continue
 		}
+		said := *message
 		last := *was.Last // of a state that others read
 		last.Read = true
 		if share := maxPodMessages / max(1, len(g.members)); len(said) > share {

@@ -184,8 +184,8 @@ func drawInput(t *rapid.T) reconcile.Input {
 	in := reconcile.Input{
 		Key: key, Desired: drawPod(t, "desired"), MayRemove: rapid.Bool().Draw(t, "may remove"), Why: "silent",
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image), Pulled: make(map[reconcile.Pull]bool),
-		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Updated: make(map[string]runtime.Resources), Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
+		Failures: make(map[string]reconcile.Failure), Learnt: make(map[string]reconcile.Learnt),
+		Node: reconcile.Node{Name: "node", RootDir: "/root"}, Now: start, Wall: start,
 	}
 	if rapid.Bool().Draw(t, "is active") {
 		in.Begun = map[types.UID]time.Time{"u1": start.Add(-time.Duration(rapid.IntRange(0, 20).Draw(t, "for")) * time.Second)}
@@ -248,20 +248,20 @@ func drawInput(t *rapid.T) reconcile.Input {
 		if rapid.IntRange(0, 3).Draw(t, "other version") == 0 {
 			c.PodHash, c.ContainerHash = pod.Hash{Version: 99, Digest: "x"}, pod.Hash{Version: 99, Digest: "x"}
 		}
+		var learnt reconcile.Learnt
 		if c.Ended() {
 			c.Finished = start.Add(-time.Duration(rapid.IntRange(0, 700).Draw(t, "ago")) * time.Second)
 			c.Started = c.Finished.Add(-time.Second)
-			in.Ended[c.ID] = c.Finished
+			learnt.Ended = c.Finished
 		}
-		if h := rapid.SampledFrom([]reconcile.HookState{"", reconcile.HookDone, reconcile.HookFailed}).Draw(t, "hook"); h != "" {
-			in.Hooks[c.ID] = h
-		}
+		learnt.Hook = rapid.SampledFrom([]reconcile.HookState{"", reconcile.HookDone, reconcile.HookFailed}).Draw(t, "hook")
 		if rapid.Bool().Draw(t, "probed") {
-			in.Probes[c.ID] = reconcile.ProbeState{
+			learnt.Probes = &reconcile.ProbeState{
 				Started: rapid.Bool().Draw(t, "started"), Ready: rapid.Bool().Draw(t, "ready"),
 				Unhealthy: rapid.SampledFrom([]string{"", reconcile.LivenessProbe, reconcile.StartupProbe}).Draw(t, "unhealthy"),
 			}
 		}
+		in.Learnt[c.ID] = learnt
 		in.Observed = append(in.Observed, c)
 		if rapid.Bool().Draw(t, "recorded") {
 			o := from.Origin

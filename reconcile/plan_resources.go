@@ -12,8 +12,8 @@ import (
 // wanted. What was set in this process counts as set, however the engine spells it.
 func (g *generationPlan) resized(spec *v1.Container, c runtime.Container) bool {
 	want := resources(g.pod.Object, spec, g.in.Node)
-	done, ok := g.in.Updated[c.ID]
-	return c.Resources != want && !(ok && done == want)
+	done := g.in.Learnt[c.ID].Updated
+	return c.Resources != want && !(done != nil && *done == want)
 }
 
 // resizeRestarts reports whether the limits that differ are set by a restart.

@@ -48,14 +48,18 @@ func (g *generationPlan) removeStrays() {
 func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
 	newest, _ := g.newest(c.Name)
 	fields := g.definitionChange(c)
-	switch failed := g.in.Probes[c.ID].Unhealthy; {
+	failed := ""
+	if found := g.in.Learnt[c.ID].Probes; found != nil {
+		failed = found.Unhealthy
+	}
+	switch {
 	case len(fields) > 0:
 		g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
 	case g.resizeRestarts(spec, c):
 		g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
 	case newest.ID != c.ID && (newest.State == runtime.Running || newest.Ended()):
 		g.stop(c, Superseded, fmt.Sprintf("attempt %d is the newest", newest.Attempt))
-	case g.in.Hooks[c.ID] == HookFailed:
+	case g.in.Learnt[c.ID].Hook == HookFailed:
 		g.stop(c, FailedPostStartHook, hookFailed)
 	case failed != "":
 		g.stopUnhealthy(spec, c, failed)

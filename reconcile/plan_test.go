@@ -157,8 +157,8 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	in := reconcile.Input{
 		Key: admitted.Key(), Desired: desired, MayRemove: obs.NoRemove == "", Why: obs.NoRemove, Unheard: obs.Unheard,
 		Records: make(map[types.UID]reconcile.Record), Images: make(map[string]reconcile.Image),
-		Failures: make(map[string]reconcile.Failure), Ended: make(map[string]time.Time), Linked: make(map[string]bool),
-		Probes: make(map[string]reconcile.ProbeState), Hooks: make(map[string]reconcile.HookState), Messages: make(map[string]string), Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
+		Failures: make(map[string]reconcile.Failure), Learnt: make(map[string]reconcile.Learnt),
+		Begun: make(map[types.UID]time.Time), Node: reconcile.Node{Name: "node", RootDir: "/root", Memory: 8 << 30}, Now: start, Wall: start,
 	}
 	if obs.Refused != "" {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: obs.Refused}
@@ -213,24 +213,23 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		if c.Restarted {
 			o.Start = "t1"
 		}
+		learnt := reconcile.Learnt{Hook: c.Hook}
 		if c.Ran != "" {
 			o.Finished = start.Add(-duration(t, c.Ago))
 			o.Started = o.Finished.Add(-duration(t, c.Ran))
-			in.Ended[o.ID], in.Messages[o.ID] = o.Finished, c.Said
-		}
-		if c.Said == "-" {
-			delete(in.Messages, o.ID)
-		}
-		if c.Hook != "" {
-			in.Hooks[o.ID] = c.Hook
+			learnt.Ended = o.Finished
+			if c.Said != "-" {
+				learnt.Message = &c.Said
+			}
 		}
 		switch c.Probed {
 		case "":
 		case "started", "ready":
-			in.Probes[o.ID] = reconcile.ProbeState{Started: true, Ready: c.Probed == "ready"}
+			learnt.Probes = &reconcile.ProbeState{Started: true, Ready: c.Probed == "ready"}
 		default:
-			in.Probes[o.ID] = reconcile.ProbeState{Unhealthy: c.Probed}
+			learnt.Probes = &reconcile.ProbeState{Unhealthy: c.Probed}
 		}
+		in.Learnt[o.ID] = learnt
 		in.Observed = append(in.Observed, o)
 	}
 	rec := reconcile.Record{}

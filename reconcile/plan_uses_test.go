@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -243,7 +242,7 @@ func TestRestartOnChangeOfWhatHasEnded(t *testing.T) {
 	app.Level, app.Hash = 2, p.Containers["app"]
 	state.Containers["app"] = app
 	in := situation(p, all, state, both)
-	in.Ended = map[string]time.Time{"app-0": start}
+	in.Learnt = map[string]reconcile.Learnt{"app-0": {Ended: start}}
 	for i, c := range in.Observed {
 		if c.Name == "app" {
 			in.Observed[i].State, in.Observed[i].ExitCode, in.Observed[i].Started, in.Observed[i].Finished = runtime.Exited, 1, start, start

@@ -69,7 +69,8 @@ func (s *state) foldProbes(list []probe.Report) {
 		if !ok {
 			was = unprobed(e.plan.Pod, c.Name)
 		}
-		e.probes[r.ContainerID] = was.fold(r)
+		found := was.fold(r)
+		e.seen[r.ContainerID].Probes = &found
 		s.mark(key)
 		s.sayProbe(e, r)
 	}
@@ -78,8 +79,8 @@ func (s *state) foldProbes(list []probe.Report) {
 // probed returns what the probes of a container have come to, as far as they have
 // said anything: in this process or before.
 func (e *entry) probed(c runtime.Container) (ProbeState, bool) {
-	if state, ok := e.probes[c.ID]; ok {
-		return state, true
+	if seen := e.seen[c.ID]; seen != nil && seen.Probes != nil {
+		return *seen.Probes, true
 	}
 	if was := e.records[c.UID].State.container(c.Name).Probed; was.ID == c.ID {
 		return ProbeState{Started: was.Started, Ready: was.Ready}, true
@@ -114,17 +115,17 @@ func (s *state) sayProbe(e *entry, r probe.Report) {
 // command printed may hold secrets: it is not logged, nor shown of a pod that has
 // any (C104).
 func (s *state) complain(e *entry, r probe.Report) {
-	of := r.ContainerID + "/" + string(r.Kind)
+	seen := e.seen[r.ContainerID]
 	if r.Result.Outcome == probe.Success && !r.Result.Warning {
-		delete(e.complaints, of)
+		delete(seen.complaints, r.Kind)
 		return
 	}
 	if e.plan.Pod != nil && usesSecrets(e.plan.Pod.Object) {
 		r.Result.Output = ""
 	}
-	c := e.complaints[of]
+	c := seen.complaints[r.Kind]
 	if message := r.Message(); message != c.Message {
-		c = Complaint{Container: e.seen[r.ContainerID].c.Name, Message: message, logged: c.logged}
+		c = Complaint{Container: seen.c.Name, Message: message, logged: c.logged}
 		s.revision++
 	}
 	if !r.Try && !c.logged {
@@ -133,5 +134,8 @@ func (s *state) complain(e *entry, r probe.Report) {
 	}
 	c.Count++
 	c.Last = s.cfg.Wall()
-	e.complaints[of] = c
+	if seen.complaints == nil {
+		seen.complaints = make(map[probe.Kind]Complaint)
+	}
+	seen.complaints[r.Kind] = c
 }

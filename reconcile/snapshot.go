@@ -100,8 +100,11 @@ func (s *state) snapshot() Snapshot {
 
 func (s *state) view(e *entry) View {
 	v := View{Plan: e.plan, Busy: e.busy || !e.known(), Removing: e.desired == nil && e.plan.Pod == nil, Containers: e.observed()}
-	for _, of := range sortedKeys(e.complaints) {
-		v.Complaints = append(v.Complaints, e.complaints[of])
+	for _, id := range sortedKeys(e.seen) {
+		complaints := e.seen[id].complaints
+		for _, kind := range sortedKeys(complaints) {
+			v.Complaints = append(v.Complaints, complaints[kind])
+		}
 	}
 	from := e.plan.Pod
 	uid := e.plan.UID

@@ -188,3 +188,21 @@ func (p Plan) String() string {
 	}
 	return b.String()
 }
+
+// FirstWave returns the steps that can be taken now.
+func (p Plan) FirstWave() []Step {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	lowest := p.Steps[0].Wave
+	for _, s := range p.Steps {
+		lowest = min(lowest, s.Wave)
+	}
+	var wave []Step
+	for _, s := range p.Steps {
+		if s.Wave == lowest {
+			wave = append(wave, s)
+		}
+	}
+	return wave
+}

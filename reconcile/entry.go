@@ -1,0 +1,150 @@
+package reconcile
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/node/volume"
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// entry is all that is known under one key.
+type entry struct {
+	key      pod.Key
+	desired  *pod.Pod
+	seen     map[string]*sighting
+	records  map[types.UID]Record
+	pulled   map[Pull]bool
+	failures map[string]Failure
+	written  map[VolumeKey][]volume.File
+	targets  []probe.Target // as handed over last
+	// touched are ids that events named while a wave was about them.
+	touched map[string]bool
+	// listAfter, if not 0, holds the pod back until a listing that was asked for at
+	// that seq or later.
+	listAfter uint64
+	admitted  *pod.Pod // the version that holds its ports
+	refused   Waiting
+
+	plan   Plan
+	ending time.Time // since when its plans have ended containers
+	begun  map[types.UID]time.Time
+	busy   bool // a wave is under way
+	queued bool // its wave waits for others
+	wave   []Step
+	began  time.Time
+	wake   time.Time
+	phase  v1.PodPhase // last logged
+}
+
+// sighting is one container as last seen.
+type sighting struct {
+	c runtime.Container
+	// known: c is complete. The pod is not planned before all of its are.
+	known bool
+	// made: by this process, which therefore saw all of its life.
+	made bool
+	// began is when it started, on the monotonic clock; zero where it has not.
+	began time.Time
+	// seq of the last thing learnt of it; an answer to an older question is void.
+	seq uint64
+
+	Learnt
+	hook *hookRun // its postStart hook, under way
+	// complaints are what its probes found last, by their kinds.
+	complaints map[probe.Kind]Complaint
+}
+
+func (s *state) entry(key pod.Key) *entry {
+	e := s.pods[key]
+	if e == nil {
+		e = &entry{
+			key:      key,
+			seen:     make(map[string]*sighting),
+			records:  make(map[types.UID]Record),
+			pulled:   make(map[Pull]bool),
+			failures: make(map[string]Failure),
+			written:  make(map[VolumeKey][]volume.File),
+			begun:    make(map[types.UID]time.Time),
+			touched:  make(map[string]bool),
+		}
+		s.pods[key] = e
+	}
+	return e
+}
+
+func (e *entry) known() bool {
+	if e.listAfter > 0 {
+		return false
+	}
+	for _, c := range e.seen {
+		if !c.known {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *entry) observed() []runtime.Container {
+	list := make([]runtime.Container, 0, len(e.seen))
+	for _, c := range e.seen {
+		list = append(list, c.c)
+	}
+	return byAttempt(list)
+}
+
+func (e *entry) learnt() map[string]Learnt {
+	all := make(map[string]Learnt, len(e.seen))
+	for id, c := range e.seen {
+		all[id] = c.Learnt
+	}
+	return all
+}
+
+// input gathers what the plan of a pod depends on.
+func (s *state) input(e *entry) Input {
+	s.needDigestKey(e)
+	in := Input{
+		Key: e.key, Desired: e.desired, MayRemove: true,
+		Observed: e.observed(), Records: e.records,
+		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
+		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
+		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
+		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+	}
+	for uid, rec := range e.records {
+		if _, ok := e.begun[uid]; !ok && !rec.State.Admitted.IsZero() {
+			e.begun[uid] = happenedAt(in.Now, in.Wall, rec.State.Admitted, false)
+		}
+	}
+	if e.desired != nil {
+		in.Unheard = s.unheard[e.desired.Origin]
+	}
+	if holder := in.Holder(); e.desired == nil || holder.Origin == nil || *holder.Origin != e.desired.Origin {
+		in.MayRemove, in.Why = s.set.MayRemove(holder.Source, holder.Origin)
+	}
+	look := func(p *pod.Pod) {
+		if p == nil {
+			return
+		}
+		for _, m := range members(p.Object) {
+			for _, need := range neededBy(p.Object, m.Container) {
+				if image := s.images[imageKeyOf(p, need.name)]; image != nil && image.known {
+					if _, looked := in.Images[need.name]; !looked {
+						in.Images[need.name] = image.Image
+					}
+				}
+			}
+		}
+	}
+	want, _ := in.wanted()
+	look(want)
+	for _, rec := range e.records {
+		look(rec.Pod) // may have to go on where want is refused
+	}
+	return in
+}
