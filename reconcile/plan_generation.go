@@ -129,12 +129,6 @@ func (g *generationPlan) creating() Reason {
 func (g *generationPlan) remember() {
 	replacing := slices.ContainsFunc(g.plan.Steps, func(s Step) bool { return s.Reason == DefinitionChanged && s.Verb == StopContainer })
 	if g.plan.Kept == "" && !replacing && !sameAdmitted(g.record.Pod, g.pod) {
-		if g.record.Pod == nil && slices.ContainsFunc(g.pod.Object.Spec.Volumes, func(v v1.Volume) bool { return v.EmptyDir != nil }) {
-			// A folder that volumes are made in is one that a crash must not orphan.
-			for i := range g.plan.Steps {
-				g.plan.Steps[i].Wave++
-			}
-		}
 		g.add(Step{Verb: SavePod, Reason: Recorded})
 	}
 	g.rememberConditions()
