@@ -38,8 +38,26 @@ var (
 
 func fileOrigin(name string) pod.Origin { return pod.Origin{Source: folderID, Name: name} }
 
-func parse(data []byte, o pod.Origin) manifests.Result {
-	return manifests.Parse(data, o, manifests.Options{NodeName: nodeName})
+// newParser returns a parser that reads no text of an origin twice: what it returns
+// is never modified, and the truth and each incarnation of the agent read the same.
+func newParser() sources.ParseFunc {
+	type said struct {
+		by   pod.Origin
+		text string
+	}
+	var mu sync.Mutex
+	read := map[said]manifests.Result{}
+	return func(data []byte, o pod.Origin) manifests.Result {
+		mu.Lock()
+		defer mu.Unlock()
+		what := said{o, string(data)}
+		res, ok := read[what]
+		if !ok {
+			res = manifests.Parse(data, o, manifests.Options{NodeName: nodeName})
+			read[what] = res
+		}
+		return res
+	}
 }
 
 // lies are what a planted bug puts between the agent and the world.
@@ -77,7 +95,7 @@ func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 	}
-	w := &world{fate: fake.NewFate(seed), truth: newTruth(parse), lies: l, log: log}
+	w := &world{fate: fake.NewFate(seed), truth: newTruth(newParser()), lies: l, log: log}
 	w.laws = newLaws(w.truth)
 	w.laws.lastLaw = l.breaks
 	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe})
@@ -172,13 +190,13 @@ func (c commands) Exec(ctx context.Context, id string, command []string, most in
 
 func (w *world) sources(files files, store session, transport http.RoundTripper) []sources.Source {
 	file, err := sources.NewFile(sources.FileConfig{
-		Path: folder, Parse: parse, FS: files, Watcher: files, Store: store, Now: w.wall, Log: w.log,
+		Path: folder, Parse: w.truth.parse, FS: files, Watcher: files, Store: store, Now: w.wall, Log: w.log,
 	})
 	if err != nil {
 		panic(err)
 	}
 	web, err := sources.NewHTTP(sources.HTTPConfig{
-		URL: pageURL, Transport: transport, Parse: parse, Store: store, Now: w.wall, Log: w.log,
+		URL: pageURL, Transport: transport, Parse: w.truth.parse, Store: store, Now: w.wall, Log: w.log,
 	})
 	if err != nil {
 		panic(err)
