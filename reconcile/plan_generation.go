@@ -148,7 +148,9 @@ func (g *generationPlan) remember() {
 
 func (g *generationPlan) rememberConditions() {
 	changed := make(map[v1.PodConditionType]Transition)
-	for _, c := range Status(g.plan, g.observed, g.state, nil, g.in.Wall).Conditions {
+	status := Status(g.plan, g.observed, g.state, nil, g.in.Wall)
+	g.plan.Phase = status.Phase
+	for _, c := range status.Conditions {
 		changed[c.Type] = Transition{c.Status, c.LastTransitionTime.Time}
 	}
 	g.state.Conditions = changed

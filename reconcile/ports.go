@@ -137,9 +137,9 @@ func running(observed []runtime.Container, hash pod.Hash) bool {
 
 // release gives the ports of a pod back once nothing of it is left that could
 // hold them, and lets those who wait try again.
-func (s *state) release(e *entry) {
+func (s *state) release(e *entry, observed []runtime.Container) {
 	live, former := false, false
-	for _, c := range e.observed() {
+	for _, c := range observed {
 		if c.IsSandbox() && c.State != runtime.Exited {
 			live = true
 			former = former || e.admitted == nil || e.admitted.Hash != c.PodHash

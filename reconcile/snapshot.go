@@ -122,14 +122,14 @@ func (s *state) view(e *entry) View {
 	object := *from.Object // what it points to is never changed
 	v.Object = &object
 	v.Object.UID = uid
-	v.Object.Status = s.status(e, from, uid)
+	v.Object.Status = s.status(e, v.Containers, from, uid)
 	return v
 }
 
 // status returns the status of a generation: from the newest plan for it and
-// from what was seen since.
-func (s *state) status(e *entry, p *pod.Pod, uid types.UID) v1.PodStatus {
-	observed, state := ofUID(e.observed(), uid), e.records[uid].State
+// from what is seen now.
+func (s *state) status(e *entry, observed []runtime.Container, p *pod.Pod, uid types.UID) v1.PodStatus {
+	observed, state := ofUID(observed, uid), e.records[uid].State
 	plan := e.plan
 	if plan.UID == uid && plan.Pod != nil && plan.State.Key == e.key {
 		state = plan.State

@@ -287,9 +287,9 @@ func (s *state) consider(e *entry) {
 	} else if e.ending.IsZero() {
 		e.ending = in.Now
 	}
-	s.release(e)
+	s.release(e, in.Observed)
 	s.setAlarm(e, e.plan.Wake)
-	s.sayPhase(e)
+	s.sayPhase(e, in.Observed)
 	s.fetchImages(e)
 	s.runHooks(e)
 	e.wave = e.plan.FirstWave()
@@ -304,19 +304,22 @@ func (s *state) consider(e *entry) {
 }
 
 // sayPhase logs a pod's change of phase.
-func (s *state) sayPhase(e *entry) {
+func (s *state) sayPhase(e *entry, observed []runtime.Container) {
 	if e.plan.Pod == nil {
 		e.phase = ""
 		return
 	}
-	status := s.status(e, e.plan.Pod, e.plan.UID)
-	if status.Phase == e.phase {
+	phase := e.plan.Phase
+	if phase == "" {
+		phase = s.status(e, observed, e.plan.Pod, e.plan.UID).Phase
+	}
+	if phase == e.phase {
 		return
 	}
 	args := []any{"pod", e.key}
 	if e.phase != "" {
 		args = append(args, "was", string(e.phase))
 	}
-	e.phase = status.Phase
-	s.deps.Log.Info("pod is "+string(status.Phase), args...)
+	e.phase = phase
+	s.deps.Log.Info("pod is "+string(phase), args...)
 }

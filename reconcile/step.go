@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -146,6 +147,8 @@ type Plan struct {
 	Ending bool
 	// State is what is to be remembered of the generation.
 	State State
+	// Phase is the pod's by that; "" where nothing is planned for the generation.
+	Phase v1.PodPhase
 	// Wake is when to look again although nothing happened; zero is never.
 	Wake time.Time
 }
