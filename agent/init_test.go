@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,6 +156,61 @@ func TestRestartPolicyOfAContainer(t *testing.T) {
 			t.Errorf("%s: %d restarts, %+v, want %d", name, got.RestartCount, got.State.Terminated, want)
 		}
 	}
+}
+
+// A container may ask by its exit code that all of the pod be restarted: in the same
+// sandbox, with what the volumes hold, at once and without preStop hooks.
+func TestRestartOfAllContainers(t *testing.T) {
+	w := newWorld(t)
+	dir := w.path("runs")
+	mount := "volumeMounts: [{name: s, mountPath: /s}]"
+	noted := func(name string) string { return "echo " + name + " >> /s/runs" }
+	rule := "restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]"
+	hook := "lifecycle: {preStop: {exec: {command: [touch, /s/hook]}}}"
+	w.write("all.yaml", withInit(strings.Replace(manifest("{name: all}",
+		shell("app", "while [ ! -e /s/fail ]; do sleep 0.1; done; rm /s/fail; exit 88", mount, "restartPolicy: Never", rule),
+		shell("done", noted("done"), mount),
+		shell("side", "echo side >> /s/runs; trap '' TERM; while :; do sleep 0.1; done", mount, hook)), "GracePeriodSeconds: 2", "GracePeriodSeconds: 600", 1),
+		shell("init", noted("init"), mount))+
+		"  restartPolicy: Never\n  volumes: [{name: s, hostPath: {path: "+dir+", type: DirectoryOrCreate}}]\n")
+	w.start()
+	ended := func(restarts int32) condition {
+		return func(s server.State) bool {
+			c := status(s, "all", "done")
+			return c != nil && c.State.Terminated != nil && c.RestartCount == restarts
+		}
+	}
+	w.await("it runs", runs("all", "app", 0), runs("all", "side", 0), ended(0))
+	before := w.ids()
+	writeFile(t, dir+"/fail", "")
+	s := w.await("all were restarted", runs("all", "app", 1), runs("all", "side", 1), ended(1))
+	w.same(before, "all-node/POD/0")
+	w.poll("each ran twice", func() bool {
+		data, _ := os.ReadFile(dir + "/runs")
+		return sortedLines(data) == "done done init init side side"
+	})
+	if _, err := os.Stat(dir + "/hook"); err == nil {
+		t.Error("a preStop hook ran")
+	}
+	app, side := status(s, "all", "app").LastTerminationState.Terminated, status(s, "all", "side").LastTerminationState.Terminated
+	if app == nil || app.Reason != "Error" || app.ExitCode != 88 {
+		t.Errorf("app ended as %+v, want Error with 88", app)
+	}
+	if side == nil || side.Reason != "RestartingAllContainers" || side.ExitCode != 137 {
+		t.Errorf("side ended as %+v, want RestartingAllContainers with 137", side)
+	}
+	if c := conditionOf(find(s, "all").Pod, v1.AllContainersRestarting); c.Status != v1.ConditionFalse {
+		t.Errorf("condition %+v, want False", c)
+	}
+	writeFile(t, dir+"/fail", "")
+	w.await("the second time they wait", waits("all", "side", "CrashLoopBackOff"), waits("all", "done", "CrashLoopBackOff"))
+	w.same(before, "all-node/POD/0")
+}
+
+func sortedLines(data []byte) string {
+	words := strings.Fields(string(data))
+	slices.Sort(words)
+	return strings.Join(words, " ")
 }
 
 func conditionOf(p *v1.Pod, kind v1.PodConditionType) v1.PodCondition {

@@ -9,6 +9,9 @@ import (
 // containers starts what is to run in the sandbox, each member when those before
 // it have let it.
 func (g *generationPlan) containers(sandbox runtime.SandboxRef) {
+	if g.restartHolds() {
+		return
+	}
 	initialized, open := g.initialized(sandbox), true
 	for at, m := range g.members {
 		switch {
@@ -21,7 +24,11 @@ func (g *generationPlan) containers(sandbox runtime.SandboxRef) {
 		g.container(m, sandbox)
 		open = open && g.passed(at, sandbox, initialized)
 	}
-	if open && len(g.pod.Object.Spec.InitContainers) > 0 {
+	if !open {
+		return
+	}
+	g.state.Restart = Restart{}
+	if len(g.pod.Object.Spec.InitContainers) > 0 {
 		g.state.Initialized = sandbox
 	}
 }
@@ -47,7 +54,7 @@ func (g *generationPlan) container(m member, sandbox runtime.SandboxRef) {
 	case found && c.State == runtime.Running:
 		g.running(m, c, sandbox)
 	case found && c.State == runtime.Created && !c.FailedStart():
-		if c.Sandbox != sandbox || len(g.definitionChange(c)) > 0 || g.olderRuns(c) {
+		if c.Sandbox != sandbox || len(g.definitionChange(c)) > 0 || g.olderRuns(c) || g.outlived(c) {
 			g.add(Step{Verb: RemoveContainer, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Superseded, Wave: g.wave})
 			g.wait(m.Name, Waiting{Reason: g.creating()})
 			return
@@ -59,6 +66,8 @@ func (g *generationPlan) container(m member, sandbox runtime.SandboxRef) {
 		g.start(m, c.ID, c.Attempt, reason)
 	case found && len(g.definitionChange(c)) > 0:
 		g.create(m, sandbox, DefinitionChanged, g.wave)
+	case found && g.outlived(c):
+		g.create(m, sandbox, RestartingAllContainers, g.wave)
 	case found && m.kind == initial && c.Sandbox != sandbox && c.ExitCode == 0:
 		g.create(m, sandbox, SandboxChanged, g.wave)
 	case found:
@@ -97,17 +106,27 @@ func (g *generationPlan) olderRuns(c runtime.Container) bool {
 
 // restart makes the next attempt of a container that ended, after its back-off.
 func (g *generationPlan) restart(m member, c runtime.Container, sandbox runtime.SandboxRef) {
-	delay := crashDelay(g.state.container(m.Name).Level)
+	if w, waits := g.backOff(m.Name, c); waits {
+		g.wait(m.Name, w)
+		return
+	}
+	g.create(m, sandbox, Exited, g.wave)
+}
+
+// backOff reports whether, and why, the next attempt of a container that ended has
+// to wait.
+func (g *generationPlan) backOff(name string, c runtime.Container) (Waiting, bool) {
+	delay := crashDelay(g.state.container(name).Level)
 	ended := g.in.Learnt[c.ID].Ended
 	if ended.IsZero() {
 		ended = g.in.Now
 	}
-	if until := ended.Add(delay); g.in.Now.Before(until) {
-		g.wait(m.Name, Waiting{CrashLoopBackOff, backOffMessage(delay, m.Name, g.in.Key)})
-		g.wakeAt(until)
-		return
+	until := ended.Add(delay)
+	if !g.in.Now.Before(until) {
+		return Waiting{}, false
 	}
-	g.create(m, sandbox, Exited, g.wave)
+	g.wakeAt(until)
+	return Waiting{CrashLoopBackOff, backOffMessage(delay, name, g.in.Key)}, true
 }
 
 // create makes the next attempt and starts it, once its image is there and it

@@ -37,13 +37,14 @@ func (g *generationPlan) done(m member) bool {
 	return !restarts(g.pod.Object, m, last.ExitCode)
 }
 
-// last returns how the newest attempt of a container ended; nil where it did not.
+// last returns how the newest attempt of a container ended; nil where it did not,
+// and where it is of before the last restart of all.
 func (g *generationPlan) last(name string) *Termination {
 	was := g.state.container(name)
 	if c, ok := g.newest(name); ok && c.Attempt >= was.Attempt && !c.Ended() {
 		return nil
 	}
-	if was.Last == nil || was.Last.Attempt != was.Attempt {
+	if was.Last == nil || was.Last.Attempt != was.Attempt || was.Last.Attempt < was.From {
 		return nil
 	}
 	return was.Last
@@ -70,6 +71,7 @@ func (g *generationPlan) meetDeadline() {
 // finish ends what still runs of a pod that has come to its end, in its order,
 // and takes its sandbox away.
 func (g *generationPlan) finish() {
+	g.state.Restart = Restart{}
 	left := slices.DeleteFunc(slices.Clone(g.observed), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
 	for _, s := range g.in.ending(left, g.pod, cmp.Or(g.state.End.Reason, Finished)) {
 		g.add(s)

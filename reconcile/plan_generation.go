@@ -49,6 +49,9 @@ func (g *generationPlan) run() {
 		g.state.Admitted = g.in.Wall
 	}
 	g.meetDeadline()
+	if running {
+		g.beginRestart(sandbox.Ref())
+	}
 	switch {
 	case g.plan.Finished:
 		g.finish()
@@ -106,7 +109,8 @@ func (g *generationPlan) newest(name string) (runtime.Container, bool) {
 }
 
 func (g *generationPlan) nextAttempt(name string) int {
-	next := g.state.container(name).Attempt + 1
+	was := g.state.container(name)
+	next := max(was.Attempt+1, was.From)
 	if c, ok := g.newest(name); ok {
 		next = max(next, c.Attempt+1)
 	}

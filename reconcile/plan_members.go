@@ -56,16 +56,19 @@ func containerOf(p *v1.Pod, name string) *v1.Container {
 
 // initialized reports whether the pod was initialised in that sandbox. It is
 // remembered, and the engine says so as well: a primary container is made only
-// then, whatever became of the init containers since.
+// then, whatever became of the init containers since. A restart of all containers
+// begins anew.
 func (g *generationPlan) initialized(sandbox runtime.SandboxRef) bool {
-	remembered := sandbox != (runtime.SandboxRef{}) && g.state.Initialized == sandbox
+	remembered := sandbox != (runtime.SandboxRef{}) && g.state.Initialized == sandbox && g.state.Restart == (Restart{})
 	return remembered || slices.ContainsFunc(g.members, func(m member) bool {
 		return m.kind == primary && g.madeIn(m, sandbox)
 	})
 }
 
 func (g *generationPlan) madeIn(m member, sandbox runtime.SandboxRef) bool {
-	return sandbox != (runtime.SandboxRef{}) && slices.ContainsFunc(g.attempts(m.Name), func(c runtime.Container) bool { return c.Sandbox == sandbox })
+	return sandbox != (runtime.SandboxRef{}) && slices.ContainsFunc(g.attempts(m.Name), func(c runtime.Container) bool {
+		return c.Sandbox == sandbox && !g.outlived(c)
+	})
 }
 
 // passed reports whether what comes after that member may start.

@@ -53,6 +53,8 @@ func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
 		failed = found.Unhealthy
 	}
 	switch {
+	case g.outlived(c):
+		g.stopForRestart(c)
 	case len(fields) > 0:
 		g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
 	case g.resizeRestarts(spec, c):
@@ -94,10 +96,13 @@ func (g *generationPlan) stop(c runtime.Container, reason Reason, message string
 // stopWithin ends a container with the hook that it was admitted with. One that is
 // stopped for what befell it is to run again, however it ends now.
 func (g *generationPlan) stopWithin(grace time.Duration, c runtime.Container, reason Reason, message string) {
-	switch reason {
-	case Unhealthy, FailedPostStartHook, SandboxChanged, ResourcesChanged:
+	edit := reason == ResourcesChanged || reason == DefinitionChanged
+	spec := containerOf(g.pod.Object, c.Name)
+	switch {
+	case reason == DefinitionChanged && !restartsAll(spec):
+	case edit, reason == Unhealthy, reason == FailedPostStartHook, reason == SandboxChanged:
 		was := g.state.container(c.Name)
-		was.Stopped = Stopped{ID: c.ID, Message: message, Again: reason == ResourcesChanged || g.restartable(c.Name)}
+		was.Stopped = Stopped{ID: c.ID, Message: message, Again: edit || g.restartable(c.Name), Edit: edit}
 		g.state.Containers[c.Name] = was
 	}
 	hook := preStop(g.in.admitted(g.uid, g.pod), c.Name) != nil

@@ -79,7 +79,8 @@ type observedFile struct {
 		// sandbox has been started again since.
 		Sandbox   int
 		Restarted bool
-		// Ran and Ago are how long it ran, and how long ago it ended.
+		// Ran and Ago are how long it ran, and how long ago it ended; Ago alone, how long
+		// ago it started.
 		Ran, Ago string
 		OOM      bool
 		Memory   int64
@@ -214,7 +215,10 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 			o.Start = "t1"
 		}
 		learnt := reconcile.Learnt{Hook: c.Hook}
-		if c.Ran != "" {
+		switch {
+		case c.Ran == "" && c.Ago != "":
+			o.Started = start.Add(-duration(t, c.Ago))
+		case c.Ran != "":
 			o.Finished = start.Add(-duration(t, c.Ago))
 			o.Started = o.Finished.Add(-duration(t, c.Ran))
 			learnt.Ended = o.Finished

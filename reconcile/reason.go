@@ -39,6 +39,8 @@ const (
 	Unhealthy         Reason = "Unhealthy"
 	Started           Reason = "Started"
 
+	RestartingAllContainers Reason = "RestartingAllContainers"
+
 	FailedPostStartHook Reason = "FailedPostStartHook"
 	FailedPreStopHook   Reason = "FailedPreStopHook"
 	Removed             Reason = "Removed"

@@ -37,6 +37,9 @@ type State struct {
 	Sandboxes int `json:"sandboxes,omitempty"`
 	// Initialized is the sandbox in which all init containers have done their work.
 	Initialized runtime.SandboxRef `json:"initialized,omitzero"`
+	// Restart is the restart of all containers that is under way, until the pod is
+	// initialised again; zero is none.
+	Restart Restart `json:"restart,omitzero"`
 	// End is why the node ended the pod although its containers had not; zero where it
 	// did not. It is for good.
 	End End `json:"end,omitzero"`
@@ -73,6 +76,8 @@ type ContainerState struct {
 	Attempt int `json:"attempt"`
 	// Ended is the highest attempt known to have ended, -1 for none yet.
 	Ended int `json:"ended"`
+	// From is the first attempt since all containers of the pod were last restarted.
+	From int `json:"from,omitempty"`
 	// Level is the crash loop's, counted up to Ended: see level.
 	Level int `json:"level,omitempty"`
 	// Hash is of the definition that Level was counted with; another one begins
@@ -98,6 +103,8 @@ type Stopped struct {
 	Message string `json:"message,omitempty"`
 	// Again: another attempt is to follow, however this one ends.
 	Again bool `json:"again,omitempty"`
+	// Edit: it was for an edit of the container.
+	Edit bool `json:"edit,omitempty"`
 }
 
 // Probed is what the probes of one container have come to.
@@ -251,11 +258,15 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 		s.Level = 0
 	}
 	s.Hash = c.ContainerHash
-	if !c.FailedStart() || inSandbox {
+	swept := c.Attempt < s.From
+	if !swept && (!c.FailedStart() || inSandbox) {
 		s.Level = nextLevel(s.Level, ran) // without its sandbox it could not start
 	}
 	s.Ended = c.Attempt
 	s.Last = terminationOf(c)
+	if swept {
+		s.Last.Reason = RestartingAllContainers
+	}
 	if s.Stopped.ID == c.ID {
 		s.Last.Message = cmp.Or(s.Last.Message, s.Stopped.Message)
 	}

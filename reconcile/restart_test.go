@@ -25,6 +25,7 @@ func TestRestartRules(t *testing.T) {
 		"the container's own":                 {"Always", "restartPolicy: Never", nil, []int{0, 1}},
 		"the container's own, the other way":  {"Never", "restartPolicy: OnFailure", []int{1}, []int{0}},
 		"rules before the container's policy": {"Always", "restartPolicy: Never, " + rules, []int{3, 4, 42}, []int{0, 1, 2}},
+		"a rule that restarts all":            {"Never", "restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [3]}}]", []int{3}, []int{0, 1}},
 		"rules, and a policy where none is":   {"Never", "restartPolicy: OnFailure, " + rules, []int{1, 2, 3}, []int{0}},
 	} {
 		p := parsePod(t, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: "+c.pod+

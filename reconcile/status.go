@@ -45,6 +45,9 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 		status.Reason, status.Message = string(plan.Blocked.Reason), plan.Blocked.Message
 	}
 	status.Conditions = conditions(object, status, s.initialized, up)
+	if slices.ContainsFunc(members(object), func(m member) bool { return restartsAll(m.Container) }) {
+		status.Conditions = append(status.Conditions, restartCondition(state.Restart))
+	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		c.LastTransitionTime = metav1.NewTime(state.since(c.Type, c.Status, wall))

@@ -76,3 +76,11 @@ func truth(b bool) v1.ConditionStatus {
 	}
 	return v1.ConditionFalse
 }
+
+func restartCondition(r Restart) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: truth(r != Restart{})}
+	if r != (Restart{}) {
+		c.Reason, c.Message = "RestartAllContainersStarted", r.message()
+	}
+	return c
+}

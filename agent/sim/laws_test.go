@@ -57,7 +57,8 @@ type laws struct {
 	// others were started.
 	initialised map[runtime.SandboxRef]map[string]bool
 	opened      map[runtime.SandboxRef]bool
-	makes       map[string]makes // of each container, by generation and sandbox
+	swept       map[runtime.SandboxRef]time.Time // when a container last asked for a restart of all
+	makes       map[string]makes                 // of each container, by generation and sandbox
 	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
@@ -81,7 +82,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, makes: map[string]makes{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -142,7 +143,13 @@ func (l *laws) observe(c fake.Change) {
 			l.portsFree(is)
 		}
 	case "die":
-		if ours(v) && v.ExitCode == 0 && !v.IsSandbox() {
+		switch {
+		case !ours(v) || v.IsSandbox():
+		case l.asksForAll(is):
+			l.swept[v.Sandbox] = time.Now()
+			delete(l.initialised, v.Sandbox)
+			delete(l.opened, v.Sandbox)
+		case v.ExitCode == 0:
 			l.worked(is)
 		}
 	case "destroy":
@@ -297,6 +304,9 @@ func (l *laws) stopped(c *life) {
 		if running && !changed && !l.rivals(c, others) {
 			l.violate(silence, "sandbox %s is stopped, and nothing asked for it", c.Name)
 		}
+		return
+	}
+	if c.made.Before(l.swept[c.Sandbox]) {
 		return
 	}
 	l.lastOut(c, others)

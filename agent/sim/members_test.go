@@ -60,6 +60,16 @@ func (l *laws) worked(c *life) {
 	}
 }
 
+// asksForAll: a container ended with an exit code for which all of its pod are
+// restarted.
+func (l *laws) asksForAll(c *life) bool {
+	return l.spec(c, func(s *v1.Container) bool {
+		return slices.ContainsFunc(s.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers && slices.Contains(r.ExitCodes.Values, int32(c.ExitCode))
+		})
+	})
+}
+
 // inItsTurn checks that a container starts when those before it have let it, and no
 // init container once the pod's others have begun.
 func (l *laws) inItsTurn(c *life) {

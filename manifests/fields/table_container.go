@@ -25,7 +25,7 @@ func containers(list string) []Rule {
 		{Path: ".resources.claims", Verdict: Refused, Class: Container, Reason: byScheduler},
 		{Path: ".restartPolicy", Verdict: Acted, Class: Live, Tests: tests("agent.TestRestartPolicyOfAContainer", "reconcile.TestPlan")},
 		{Path: ".restartPolicyRules", Verdict: Acted, Class: Live, Tests: tests("agent.TestRestartPolicyOfAContainer", "reconcile.TestRestartRules")},
-		{Path: ".restartPolicyRules[].action", Only: []string{"Restart"}, Reason: "containers are restarted one by one here, not all of a pod at once"},
+		{Path: ".restartPolicyRules[].action", Verdict: Acted, Class: Live, Tests: tests("agent.TestRestartOfAllContainers", "reconcile.TestRestartRules")},
 		{Path: ".volumeMounts", Verdict: Acted, Class: Container, Tests: tests("agent.TestLifeOfAnEmptyDir", "runtime/docker.TestMounts")},
 		{Path: ".volumeMounts[].subPath", Verdict: Acted, Tests: tests("agent.TestSubPaths", "agent.TestSubPathThatLeadsOut", "node/volume.TestSubPathWinsEveryRace")},
 		{Path: ".volumeMounts[].subPathExpr", Verdict: Acted, Tests: tests("agent.TestSubPathExpr", "agent.TestSubPaths", "reconcile.TestSubPathExpr")},
