@@ -73,6 +73,11 @@ func TestEditOfLimits(t *testing.T) {
 	if got := w.inspect(before["web-node/a/0"]).HostConfig; got.Memory != 96<<20 || got.MemorySwap != 96<<20 || got.CPUQuota != 30_000 {
 		t.Errorf("memory %d, with swap %d, quota %d", got.Memory, got.MemorySwap, got.CPUQuota)
 	}
+	// What the kernel holds it to, under either version of cgroups.
+	const look = "cd /sys/fs/cgroup; cat memory.max memory/memory.limit_in_bytes 2>/dev/null; cat cpu.max cpu/cpu.cfs_quota_us 2>/dev/null"
+	if code := w.exec(before["web-node/a/0"], "sh", "-c", "set -- $("+look+"); [ $1 = 100663296 ] && [ $2 = 30000 ]"); code != 0 {
+		t.Error("the kernel does not hold it to them")
+	}
 }
 
 // Limits of the pod as a whole hold its containers that have none of their own,

@@ -33,6 +33,7 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		"apparmor": {engineHas("apparmor"), "AppArmor", "securityContext: {appArmorProfile: {type: RuntimeDefault}}", ""},
 		"selinux":  {engineHas("selinux"), "PodFeatureUnsupported", "", "  securityContext: {seLinuxOptions: {level: s0}}\n"},
 		"sctp":     {sctp(), "PodFeatureUnsupported", "ports: [{containerPort: 9, hostPort: " + port + ", hostIP: 127.0.0.1, protocol: SCTP}]", ""},
+		"page":     {hugePages(), "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 2Mi, memory: 64Mi}}, volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, emptyDir: {medium: HugePages}}]\n"},
 		"pages":    {false, "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 1Pi, memory: 64Mi}}", ""},
 		"image":    {false, "PodFeatureUnsupported", "volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, image: {reference: busybox:stable}}]\n"},
 		"strict":   {false, "SupplementalGroupsPolicyNotSupported", "", "  securityContext: {supplementalGroupsPolicy: Strict}\n"},
@@ -62,6 +63,44 @@ func TestWhatTheMachineLacks(t *testing.T) {
 	}
 }
 
+// A container is under the profile that it asks for, where the engine has
+// AppArmor; a pod that asks for one is refused where it has not.
+func TestAppArmor(t *testing.T) {
+	w := newWorld(t)
+	info, err := w.engine.Info(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := func(name, profile string) string {
+		return of(name, "busybox:stable", `command: [cat, /proc/self/attr/current]`,
+			"securityContext: {appArmorProfile: {"+profile+"}}")
+	}
+	w.write("set.yaml", manifest("{name: set}", app("runtime", "type: RuntimeDefault"), app("local", "type: Localhost, localhostProfile: docker-default"))+
+		"  restartPolicy: Never\n")
+	w.write("free.yaml", manifest("{name: free}", app("free", "type: Unconfined"))+"  restartPolicy: Never\n")
+	w.write("lost.yaml", manifest("{name: lost}", app("app", "type: Localhost, localhostProfile: podkeeper-test-none"))+"  restartPolicy: Never\n")
+	w.start()
+	w.await("what needs none ran", ended("free"))
+	if !slices.Contains(info.SecurityOptions, "name=apparmor") {
+		w.await("the others are refused", blocked("set", "AppArmor"), blocked("lost", "AppArmor"))
+		for name := range w.containers() {
+			if !strings.HasPrefix(name, "free-node/") {
+				t.Errorf("%s was made", name)
+			}
+		}
+		return
+	}
+	w.await("all ran", ended("set"), ended("lost"))
+	for name, want := range map[string]string{"set/runtime": "docker-default (enforce)", "set/local": "docker-default (enforce)", "free/free": "unconfined"} {
+		of, container, _ := strings.Cut(name, "/")
+		diff(t, name, w.says(of, container), want)
+	}
+	end := status(w.await("it could not start", ended("lost")), "lost", "app").State.Terminated
+	if end == nil || end.ExitCode == 0 || !strings.Contains(end.Message, "apparmor") {
+		t.Errorf("with a profile that the kernel does not know it ended as %+v", end)
+	}
+}
+
 // sctp reports whether the kernel has it loaded, or can load it.
 func sctp() bool {
 	for _, path := range []string{"/proc/net/protocols", "/lib/modules/" + release() + "/modules.dep", "/lib/modules/" + release() + "/modules.builtin"} {
@@ -70,6 +109,13 @@ func sctp() bool {
 		}
 	}
 	return false
+}
+
+// hugePages reports whether the machine has any set aside.
+func hugePages() bool {
+	data, _ := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+	count := strings.TrimSpace(string(data))
+	return count != "" && count != "0"
 }
 
 func release() string {

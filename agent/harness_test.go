@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -185,12 +186,13 @@ func (w *world) remove(name string) {
 // path is one that a manifest can name.
 func (w *world) path(name string) string { return filepath.Join(w.tmp, name) }
 
-const patience = 90 * time.Second
+// patience is how long the engine may take for what a test waits for.
+var patience = flag.Duration("patience", 90*time.Second, "how long a test waits; a slow machine needs more")
 
 // await waits until the agent's state satisfies all of cond, and returns it.
 func (w *world) await(what string, cond ...condition) server.State {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), *patience)
 	defer cancel()
 	c := server.NewClient(w.cfg.Socket)
 	var s server.State
@@ -217,7 +219,7 @@ func (w *world) poll(what string, done func() bool) {
 
 func poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); pause() {
+	for deadline := time.Now().Add(*patience); !done(); pause() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waiting until %s: it did not come", what)
 		}

@@ -58,13 +58,17 @@ type process struct {
 	cmd *exec.Cmd
 }
 
+func (w *world) processConfig() processConfig {
+	return processConfig{
+		RootDir: w.cfg.RootDir, Socket: w.cfg.Socket, NodeName: w.cfg.NodeName, Manifests: w.cfg.Manifests,
+		FileCheck: w.cfg.FileCheck, Logs: w.cfg.Logs, DockerHost: w.cfg.Docker.Host,
+	}
+}
+
 // startProcess starts an agent in a process of its own.
 func (w *world) startProcess() *process {
 	w.t.Helper()
-	text, err := json.Marshal(processConfig{
-		RootDir: w.cfg.RootDir, Socket: w.cfg.Socket, NodeName: w.cfg.NodeName, Manifests: w.cfg.Manifests,
-		FileCheck: w.cfg.FileCheck, Logs: w.cfg.Logs, DockerHost: w.cfg.Docker.Host,
-	})
+	text, err := json.Marshal(w.processConfig())
 	if err != nil {
 		w.t.Fatal(err)
 	}
