@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
 )
 
 // What a pod asks for and the machine lacks has a reason; a machine that has it
@@ -92,6 +94,60 @@ func TestEngineThatLacksAFeature(t *testing.T) {
 		}
 		if got := len(r.engine.Containers()); got != 4 {
 			t.Errorf("the engine has %d containers, want 4", got)
+		}
+	})
+}
+
+// What an engine can do costs it time to say: it is asked where a pod needs to know,
+// from then on each time that another may have come, and not before.
+func TestAnEngineIsAskedOnlyForAPodThatNeedsToKnow(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const profile = "  securityContext: {seccompProfile: {type: RuntimeDefault}}\n"
+		asked := func(when string, want int64) {
+			r.t.Helper()
+			r.after(time.Minute)
+			if got := r.asked.Load(); got != want {
+				t.Errorf("%s the engine was asked %d times, want %d", when, got, want)
+			}
+		}
+		back := func() { r.engine.Down(true); r.engine.Up() }
+		r.engine.SetFeatures(runtime.Features{Seccomp: true})
+		plain := manifest("plain", "", "{name: c, image: present:1}")
+		r.want(plain)
+		asked("for a plain pod", 0)
+		back()
+		asked("back again", 0)
+		r.want(plain, manifest("a", "", "{name: c, image: present:1}")+profile)
+		asked("for a profile", 1)
+		r.want(plain, manifest("a", "", "{name: c, image: present:1}")+profile, manifest("b", "", "{name: c, image: present:1}")+profile)
+		asked("for another", 1)
+		back()
+		asked("back again", 2)
+	})
+}
+
+// A version that goes on since its edit is refused needs to know as well.
+func TestAnEngineIsAskedForTheFormerVersion(t *testing.T) {
+	inRig(t, func(r *rig) {
+		const profile = "  securityContext: {seccompProfile: {type: RuntimeDefault}}\n"
+		r.engine.SetFeatures(runtime.Features{Seccomp: true})
+		holder := manifest("holder", "", "{name: c, image: present:1, "+port+"80}]}")
+		r.want(holder, manifest("a", "", "{name: c, image: present:1, "+port+"81}]}")+profile)
+		r.after(time.Minute)
+		r.stop()
+		r.start(reconcile.Policy{})
+		r.want(holder, manifest("a", "", "{name: c, image: present:1, "+port+"80}]}"))
+		r.after(time.Minute)
+		for _, c := range r.engine.Containers() {
+			if c.Key.Name == "a-node" && !c.IsSandbox() {
+				r.engine.Kill(c.ID)
+			}
+		}
+		r.after(time.Minute)
+		if !slices.ContainsFunc(r.engine.Containers(), func(c fake.View) bool {
+			return c.Key.Name == "a-node" && c.Attempt == 1 && !c.IsSandbox() && c.State == runtime.Running
+		}) {
+			t.Error("the former version was not restarted")
 		}
 	})
 }

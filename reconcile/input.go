@@ -32,7 +32,8 @@ type Input struct {
 	// Awaits is why the sandbox of a pod that is admitted cannot be made yet; zero
 	// where it can.
 	Awaits Waiting
-	// Features are what the engine can do; nil where it has not said so yet.
+	// Features are what the engine can do; nil where it was not asked yet, or has not
+	// said so.
 	Features *runtime.Features
 	// Policy says what pods may have of the machine.
 	Policy Policy

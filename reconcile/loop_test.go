@@ -40,6 +40,8 @@ type rig struct {
 	// over the other one.
 	check atomic.Value
 	ahead atomic.Int64
+	// asked counts how often the engine was asked what it can do.
+	asked atomic.Int64
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -275,10 +277,15 @@ func TestImageThatVanishesIsPulledWithBackOff(t *testing.T) {
 	})
 }
 
-// forgetful is an engine that loses an image as soon as it is pulled.
+// forgetful is an engine that loses an image as soon as it is pulled, and counts.
 type forgetful struct {
 	runtime.Runtime
 	rig *rig
+}
+
+func (f forgetful) Features(ctx context.Context) (runtime.Features, error) {
+	f.rig.asked.Add(1)
+	return f.Runtime.Features(ctx)
 }
 
 func (f forgetful) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {

@@ -31,10 +31,14 @@ func (s *state) connected() {
 	}
 	s.nextLook = time.Now().Add(s.cfg.Period)
 	s.look(true)
-	s.askFeatures(0)
+	if s.asked {
+		s.askFeatures(0)
+	}
 }
 
 // askFeatures asks the engine, which may be another than before, what it can do.
+// That is for where a pod needs to know: the engine runs its helpers for their
+// versions before it answers, in the way of what is being started.
 func (s *state) askFeatures(delay time.Duration) {
 	ctx := s.ctx
 	s.spawn(func() {

@@ -15,7 +15,7 @@ import (
 
 // PlanPod says what to do about one pod now. It is a pure function (law 2).
 func PlanPod(in Input) Plan {
-	plan := Plan{Key: in.Key}
+	plan := Plan{Key: in.Key, Asks: in.Refused == unheard}
 	want, kept := in.wanted()
 	plan.Kept = kept
 	if want == nil && kept != "" {
@@ -54,7 +54,7 @@ func PlanPod(in Input) Plan {
 // may not have any more, what runs of it runs on and nothing is created.
 func (in Input) planFormer(uid types.UID) Plan {
 	was := in.Records[uid].Pod
-	plan := Plan{Key: in.Key, UID: uid, Pod: was, Blocked: in.Refused}
+	plan := Plan{Key: in.Key, UID: uid, Pod: was, Blocked: in.Refused, Asks: in.Refused == unheard}
 	if was == nil || !running(in.Observed, was.Hash) {
 		return plan
 	}
@@ -63,8 +63,10 @@ func (in Input) planFormer(uid types.UID) Plan {
 		refused = Waiting{} // it is no edit that is refused
 	}
 	in.frozen = cmp.Or(in.Policy.refusal(was), in.unsupported(was))
+	asks := plan.Asks || in.frozen == unheard
 	in.Desired, in.MayRemove, in.Refused = was, true, Waiting{}
 	plan = PlanPod(in)
+	plan.Asks = asks
 	plan.Blocked = cmp.Or(plan.Blocked, refused)
 	return plan
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
+// unheard: what is to become of a pod hangs on what the engine can do.
+var unheard = Waiting{ContainerCreating, "waits to hear what the engine can do"}
+
 // unsupported says what a pod asks for that cannot be had on this machine, so
 // that nothing is made for it; zero where there is no such thing.
 func (in Input) unsupported(p *pod.Pod) Waiting {
@@ -18,7 +21,7 @@ func (in Input) unsupported(p *pod.Pod) Waiting {
 	if lacking(p.Object, runtime.Features{}, in.Node) == (Waiting{}) {
 		return Waiting{}
 	}
-	return Waiting{ContainerCreating, "waits to hear what the engine can do"}
+	return unheard
 }
 
 func lacking(p *v1.Pod, f runtime.Features, node Node) Waiting {

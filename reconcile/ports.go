@@ -96,7 +96,7 @@ func (s *state) claimPorts(e *entry, want *pod.Pod) bool {
 
 // sayRefused notes why the pod is not admitted, and logs it once.
 func (s *state) sayRefused(e *entry, why Waiting) {
-	if e.refused != why && why != (Waiting{}) {
+	if e.refused != why && why != (Waiting{}) && why != unheard {
 		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", why.Reason, "message", why.Message)
 	}
 	e.refused = why

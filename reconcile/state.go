@@ -41,6 +41,7 @@ type state struct {
 	awaiting map[pod.Key]bool
 
 	features *runtime.Features // nil until the engine has said
+	asked    bool              // for them, since a pod waits to hear
 	images   map[imageKey]*image
 
 	// The engine, as seen from here.
@@ -282,6 +283,10 @@ func (s *state) consider(e *entry) {
 	in := s.input(e)
 	s.admit(e, &in)
 	e.plan = PlanPod(in)
+	if e.plan.Asks && !s.asked {
+		s.asked = true
+		s.askFeatures(0)
+	}
 	if !e.plan.Ending {
 		e.ending = time.Time{}
 	} else if e.ending.IsZero() {

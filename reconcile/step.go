@@ -145,6 +145,8 @@ type Plan struct {
 	Finished bool
 	// Ending: containers of the pod are being ended, in its order.
 	Ending bool
+	// Asks: the engine is to say what it can do, which the pod waits for.
+	Asks bool
 	// State is what is to be remembered of the generation.
 	State State
 	// Phase is the pod's by that; "" where nothing is planned for the generation.
