@@ -25,7 +25,12 @@ func (d *Dir) MakeMessage(uid types.UID, container string, attempt int) (string,
 	if err != nil {
 		return "", err
 	}
-	if err := d.makeFolders(path.Dir(name)); err != nil {
+	err = d.makeFolders(podsDir + "/" + string(uid))
+	if err == nil {
+		// Not brought to the disk: a machine that crashes takes the container along.
+		err = d.root.MkdirAll(path.Dir(name), 0o700)
+	}
+	if err != nil {
 		return "", fmt.Errorf("make folder of %s: %w", name, err)
 	}
 	if old, err := messageName(uid, container, attempt-2); err == nil && attempt >= 2 {
