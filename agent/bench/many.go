@@ -126,7 +126,7 @@ func (b *bench) manyPods(ctx context.Context, name string, manifest func(pod str
 	best, note := 0, "floor by concurrency:"
 	var fastest time.Duration
 	for _, parallel := range []int{16, 8, 4, 2, 1} {
-		if best > 2*parallel {
+		if best > 4*parallel {
 			break // it gets slower from here on
 		}
 		d, err := b.floorMany(ctx, calls, names, parallel)
