@@ -23,6 +23,7 @@ import (
 type bench struct {
 	opts   options
 	dir    string // everything below it is the benchmark's
+	home   string // and what is below that there, the agent's
 	socket string // of the engine
 	engine engine
 	gone   chan destruction
@@ -45,10 +46,13 @@ func newBench(ctx context.Context, opts options) (*bench, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	b := &bench{opts: opts, dir: dir, socket: socket, engine: newEngine(socket), gone: make(chan destruction, 1024), cancel: cancel}
-	for _, sub := range []string{"bin", "out", "manifests"} {
+	for _, sub := range []string{"bin", "out"} {
 		if err := os.Mkdir(b.path(sub), 0o755); err != nil {
 			return nil, err
 		}
+	}
+	if b, err = b.beside("agent"); err != nil {
+		return nil, err
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.path("bin/stamp"), "./agent/bench/stamp")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -68,9 +72,24 @@ func (b *bench) path(elem ...string) string {
 	return filepath.Join(append([]string{b.dir}, elem...)...)
 }
 
+// own returns what is not shared with an agent beside.
+func (b *bench) own(elem ...string) string {
+	return b.path(append([]string{b.home}, elem...)...)
+}
+
+// beside returns the benchmark with a home of its own for the agent.
+func (b *bench) beside(home string) (*bench, error) {
+	other := *b
+	other.home = home
+	return &other, os.MkdirAll(other.own("manifests"), 0o755)
+}
+
+// clear removes the pods.
+func (b *bench) clear() { b.command(context.Background(), "delete", "--all").Run() }
+
 // close removes everything that the benchmark made.
 func (b *bench) close() {
-	b.command(context.Background(), "delete", "--all").Run()
+	b.clear()
 	b.cancel()
 	b.stamps.Close()
 	os.RemoveAll(b.dir)
@@ -83,7 +102,7 @@ type agent struct {
 }
 
 func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, b.opts.binary, append(args, "--root-dir", b.path("root"))...)
+	return exec.CommandContext(ctx, b.opts.binary, append(args, "--root-dir", b.own("root"))...)
 }
 
 // startAgent starts the binary; host is the engine's address, "" the real one.
@@ -91,8 +110,8 @@ func (b *bench) startAgent(ctx context.Context, host string) (*agent, error) {
 	if host == "" {
 		host = "unix://" + b.socket
 	}
-	cmd := b.command(ctx, "run", "--manifests", b.path("manifests"), "--hostname-override", "node", "--docker-host", host)
-	log, err := os.Create(b.path("agent.log"))
+	cmd := b.command(ctx, "run", "--manifests", b.own("manifests"), "--hostname-override", "node", "--docker-host", host)
+	log, err := os.Create(b.own("agent.log"))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +125,7 @@ func (b *bench) startAgent(ctx context.Context, host string) (*agent, error) {
 func (b *bench) await(ctx context.Context, what string, cond func(server.State) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	c := server.NewClient(b.path("root/podkeeper.sock"))
+	c := server.NewClient(b.own("root/podkeeper.sock"))
 	var after uint64
 	for {
 		s, err := c.State(ctx, after)
@@ -115,7 +134,7 @@ func (b *bench) await(ctx context.Context, what string, cond func(server.State) 
 			time.Sleep(5 * time.Millisecond) // it is starting
 			continue
 		case err != nil:
-			log, _ := os.ReadFile(b.path("agent.log"))
+			log, _ := os.ReadFile(b.own("agent.log"))
 			return fmt.Errorf("waiting until %s: %w\n%s", what, err, log[max(0, len(log)-2000):])
 		case cond(s):
 			return nil
@@ -173,19 +192,19 @@ func stamped(pod string, n int) []string {
 
 // put writes a manifest beside its place; the returned function renames it there.
 func (b *bench) put(pod, text string) (func() (time.Time, error), error) {
-	temp := b.path("manifests", "."+pod)
+	temp := b.own("manifests", "."+pod)
 	if err := os.WriteFile(temp, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
 	return func() (time.Time, error) {
 		now := time.Now()
-		return now, os.Rename(temp, b.path("manifests", pod+".yaml"))
+		return now, os.Rename(temp, b.own("manifests", pod+".yaml"))
 	}, nil
 }
 
 func (b *bench) unput(pod string) (time.Time, error) {
 	now := time.Now()
-	return now, os.Remove(b.path("manifests", pod+".yaml"))
+	return now, os.Remove(b.own("manifests", pod+".yaml"))
 }
 
 // awaitStamps waits until all of the stamps are newer than since, and returns
@@ -208,7 +227,7 @@ func (b *bench) awaitStamps(ctx context.Context, since time.Time, names ...strin
 			case err := <-b.stamps.Errors:
 				return last, err
 			case <-ctx.Done():
-				log, _ := os.ReadFile(b.path("agent.log"))
+				log, _ := os.ReadFile(b.own("agent.log"))
 				return last, fmt.Errorf("no stamp %s: %w\n%s", name, ctx.Err(), log[max(0, len(log)-2000):])
 			}
 		}
@@ -261,7 +280,7 @@ func (b *bench) record(ctx context.Context, f func() error) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{root: b.path("root")}
+	rec := &recorder{root: b.own("root")}
 	done := make(chan struct{})
 	go func() { defer close(done); rec.serve(ctx, l, b.engine) }()
 	a, err := b.startAgent(ctx, "unix://"+socket)
