@@ -16,17 +16,17 @@ func Doc() []byte {
 A field stands for all that is below it, unless that has a line of its own. ` + "`[]`" + ` is any item of a list, ` + "`{}`" + `
 any value of a map.
 
-- **acted on**: what it asks for is done.
+- **acted on**: what it asks for is done; the remark says where that is less than in Kubernetes, or otherwise.
 - **accepted**: it has no effect here; ` + "`podkeeper validate`" + ` says so.
 - **refused**: the pod does not run while the field asks for something. Absent, empty and the values in parentheses ask for nothing.
 - **request-checked**: acted on, but it needs something that the machines lack on which the tests run. They hold the exact
   request to the engine or the kernel, and that a machine without it refuses the pod before anything is made for it.
 
-The third column says what an edit of the field restarts: the **pod**, the **container**, nothing (**live**), nothing
+The fourth column says what an edit of the field restarts: the **pod**, the **container**, nothing (**live**), nothing
 unless its resizePolicy says so (**in place**); **none** is for identity and for what has no effect. A port with a hostPort
 counts for the pod as a whole. The last column names the tests that show it, by folder and name.
 
-| field | verdict | | an edit | shown by |
+| field | verdict | remark | an edit | shown by |
 |---|---|---|---|---|
 `)
 	for _, r := range Table() {
@@ -34,6 +34,7 @@ counts for the pod as a whole. The last column names the tests that show it, by 
 			continue
 		}
 		full := Of(r.Path)
+		full.But = r.But
 		if full.Verdict == "" {
 			continue // only its children have one
 		}
@@ -66,6 +67,9 @@ func reason(r Rule) string {
 	}
 	if r.Verdict == Acted && r.Needs != "" {
 		text = append(text, "needs "+r.Needs)
+	}
+	if r.But != "" {
+		text = append(text, r.But)
 	}
 	return strings.Join(text, "; ")
 }

@@ -56,6 +56,9 @@ type Rule struct {
 	// its name, agent.TestEditOfLimits. Every field that is acted on has one, or
 	// takes those of its parent.
 	Tests []string
+	// But is what a field that is acted on does less, or otherwise, than in Kubernetes.
+	// It is not taken from a parent.
+	But string
 	// Needs is what not every machine has: "AppArmor in the kernel". A field with
 	// it is request-checked: its tests hold the exact request to the engine or
 	// the kernel, and that a machine without it refuses the pod before anything is

@@ -7,9 +7,9 @@ import (
 
 // Reasons that several rules give.
 const (
-	unsupported = "not supported by this version"
+	otherHooks = "use exec, httpGet or sleep"
 
-	noSocketHook = "Kubernetes has never run such a hook, and would fail the container for it; use exec or httpGet"
+	besideGroup = "the engine then adds none of the groups that the image has the user in"
 
 	noScheduler = "there is no scheduler, and one node"
 
