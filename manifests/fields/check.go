@@ -18,7 +18,7 @@ type Finding struct {
 	Verdict Verdict
 	// Warn: it has no effect, and that may keep the pod from its work.
 	Warn bool
-	// Reason is a phrase that goes with the path: "not supported by this version".
+	// Reason is a phrase that goes with the path: "this is a Linux machine".
 	Reason string
 }
 
@@ -29,6 +29,13 @@ func Check(p *v1.Pod) []Finding {
 	c := checker{seen: map[Finding]bool{}}
 	c.walk(reflect.ValueOf(p).Elem(), []place{{}})
 	c.notes(p)
+	if mount := p.Spec.AutomountServiceAccountToken; mount != nil && !*mount {
+		for i, f := range c.findings {
+			if f.Path == "spec.serviceAccountName" || f.Path == "spec.serviceAccount" {
+				c.findings[i].Warn = false // the token is not missed
+			}
+		}
+	}
 	return c.findings
 }
 
@@ -143,6 +150,12 @@ func (c *checker) notes(p *v1.Pod) {
 			Reason: "has no effect here: priority classes are an API server's to keep, so without spec.priority it is 0",
 		})
 	}
+	if asksForImageGroups(p) {
+		c.findings = append(c.findings, Finding{
+			Path: "spec.securityContext.supplementalGroupsPolicy", Verdict: Accepted,
+			Reason: "has no effect here on a container with a runAsGroup: " + besideGroup,
+		})
+	}
 	for i, v := range p.Spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
 			c.findings = append(c.findings, Finding{
@@ -150,4 +163,16 @@ func (c *checker) notes(p *v1.Pod) {
 			})
 		}
 	}
+}
+
+// asksForImageGroups reports whether a pod asks for the groups that its images have
+// users in, and for a group as well, with which the engine does not add them.
+func asksForImageGroups(p *v1.Pod) bool {
+	sc := p.Spec.SecurityContext
+	if sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyMerge {
+		return false
+	}
+	return sc.RunAsGroup != nil || slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(c v1.Container) bool {
+		return c.SecurityContext != nil && c.SecurityContext.RunAsGroup != nil
+	})
 }

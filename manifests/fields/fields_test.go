@@ -105,6 +105,22 @@ spec: {serviceAccountName: robot, automountServiceAccountToken: true, priorityCl
 			"accepted spec.priorityClassName has no effect here: priority classes are an API server's to keep, so without spec.priority it is 0 (warning)",
 			"accepted spec.serviceAccountName has no effect here: no token is mounted, since there is no API server that gives one (warning)",
 		}},
+		"a service account whose token nobody wants is no warning": {`
+spec: {serviceAccountName: robot, serviceAccount: robot, automountServiceAccountToken: false}
+`, []string{
+			"accepted spec.serviceAccount has no effect here: no token is mounted, since there is no API server that gives one",
+			"accepted spec.serviceAccountName has no effect here: no token is mounted, since there is no API server that gives one",
+		}},
+		"groups of the image that a runAsGroup takes away are named": {`
+spec:
+  securityContext: {supplementalGroupsPolicy: Merge}
+  initContainers: [{name: a, image: b, securityContext: {runAsGroup: 1}}]
+`, []string{
+			"accepted spec.securityContext.supplementalGroupsPolicy has no effect here on a container with a runAsGroup: the engine then adds none of the groups that the image has the user in",
+		}},
+		"nobody asks for groups of the image": {`
+spec: {securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 1}}
+`, nil},
 		"what asks for something that is not done is refused": {`
 spec:
   os: {name: windows}
