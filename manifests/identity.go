@@ -24,7 +24,9 @@ const (
 	UpdateAnnotation = "podkeeper.io/update"
 	UpdateReplace    = "replace"
 	// RestartAnnotation with "true" asks for a restart of each container whose
-	// environment comes from a ConfigMap or Secret that has changed.
+	// environment comes from a ConfigMap or Secret that has changed. A variable from a
+	// file (fileKeyRef) does not count: the file is in an emptyDir, so it is the pod
+	// that writes it, and nobody from outside. It is read at each start.
 	RestartAnnotation = "podkeeper.io/restart-on-change"
 )
 
