@@ -208,7 +208,8 @@ func (w *world) dead(name string) (n int) {
 	return n
 }
 
-// C106: two dead attempts stay, the newest ones, and can be read.
+// C106, law 9: two dead attempts stay, the newest ones, and can be read. That others
+// are collected changes nothing of what the pod has come to.
 func TestDeadContainersThatStay(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.DeadCheck, w.cfg.DeadContainers = 500*time.Millisecond, gc.Policy{PerContainer: 2, Total: 100}

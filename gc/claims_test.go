@@ -29,7 +29,7 @@ func spoken(origins ...pod.OriginStatus) pod.Set {
 	return pod.Set{Sources: []pod.Source{{ID: claimOrigin.Source, Spoken: true, Present: true, Origins: origins}}}
 }
 
-// A folder of a claim is data: it goes only where everything says so.
+// Law 9: a folder of a claim is data: it goes only where everything says so.
 func TestSelectClaims(t *testing.T) {
 	failing := pod.OriginStatus{Origin: claimOrigin, Problems: []pod.Problem{{Severity: pod.Error}}}
 	moved := claimOf(pod.Delete)

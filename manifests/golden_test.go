@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestManifests reads every file of testdata/manifests, as it is and under
 // Strict, and compares what comes of it with the golden file beside it. Good ones
-// have no error, bad ones have one or a warning.
+// have no error, bad ones have one or a warning: what is wrong or not done is named
+// (law 8).
 func TestManifests(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/manifests/*/*")
 	if err != nil || len(paths) == 0 {

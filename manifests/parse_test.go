@@ -87,7 +87,7 @@ spec:
 			"1: Pod default/envscalar-node1 broken",
 			"10:14: error: spec.containers[0].env[0].value: must be a string (write it in quotes), not a number",
 		}},
-		"C014: misplaced and misspelt fields": {`apiVersion: v1
+		"C014, law 8: misplaced and misspelt fields": {`apiVersion: v1
 kind: Pod
 metadata:
   name: misplaced
@@ -187,7 +187,7 @@ items:
 }
 
 // TestHeaders is the table of C013.
-// C087: who asks for the cluster's resolver by name is told that there is none.
+// C087, law 8: who asks for the cluster's resolver by name is told that there is none.
 func TestClusterDNSNote(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec  string

@@ -18,7 +18,7 @@ import (
 const soon = 5 * time.Millisecond // from a hint to what is sent for it
 
 func TestFirstLook(t *testing.T) {
-	// C021, C029 and the names of section 3: what is no manifest is listed, with
+	// C021, C029, law 8 and the names of section 3: what is no manifest is listed, with
 	// the reason, and never opened.
 	synctest.Test(t, func(t *testing.T) {
 		tree := world(map[string]string{

@@ -47,6 +47,7 @@ func TestNoRuleIsDead(t *testing.T) {
 	}
 }
 
+// TestCheck holds law 8: what is set and not acted on is named, with its reason.
 func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		spec string
