@@ -59,7 +59,7 @@ func containers(list string) []Rule {
 		{Path: ".securityContext.runAsNonRoot", Verdict: Acted, Tests: tests("agent.TestRunAsNonRoot")},
 		{Path: ".securityContext.windowsOptions", Verdict: Refused, Reason: "this is a Linux machine"},
 		{Path: ".securityContext.procMount", Verdict: Acted, Needs: "for Unmasked, an engine that maps users", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "reconcile.TestLacking")},
-		{Path: ".securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
+		{Path: ".securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestAppArmor")},
 		{Path: ".securityContext.seLinuxOptions", Verdict: Acted, Needs: "SELinux", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
 		// Only debug containers have it.
 		{Path: ".targetContainerName", Class: None},

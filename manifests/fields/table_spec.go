@@ -24,7 +24,7 @@ func spec() []Rule {
 		{Path: "spec.securityContext.supplementalGroups", Verdict: Acted, Tests: tests("agent.TestSecurityContextOfPodAndContainer")},
 		{Path: "spec.securityContext.seccompProfile", Verdict: Acted, Tests: tests("agent.TestPrivileges")},
 		{Path: "spec.securityContext.supplementalGroupsPolicy", Verdict: Acted, Needs: "for Strict, a runAsGroup", Tests: tests("agent.TestGroupsOfTheImage", "agent.TestWhatTheMachineLacks")},
-		{Path: "spec.securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
+		{Path: "spec.securityContext.appArmorProfile", Verdict: Acted, Needs: "AppArmor", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestAppArmor")},
 		{Path: "spec.securityContext.seLinuxOptions", Verdict: Acted, Needs: "SELinux", Tests: tests("reconcile.TestSecurity", "runtime/docker.TestRequests", "agent.TestWhatTheMachineLacks")},
 		{Path: "spec.securityContext.sysctls", Verdict: Acted, Tests: tests("agent.TestSysctls", "reconcile.TestPolicy")},
 		{Path: "spec.securityContext.windowsOptions", Verdict: Refused, Reason: "this is a Linux machine"},
