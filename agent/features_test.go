@@ -36,6 +36,7 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		"page":     {hugePages(), "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 2Mi, memory: 64Mi}}, volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, emptyDir: {medium: HugePages}}]\n"},
 		"pages":    {false, "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 1Pi, memory: 64Mi}}", ""},
 		"image":    {false, "PodFeatureUnsupported", "volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, image: {reference: busybox:stable}}]\n"},
+		"runtime":  {false, "PodFeatureUnsupported", "", "  runtimeClassName: none-such\n"},
 		"strict":   {false, "SupplementalGroupsPolicyNotSupported", "", "  securityContext: {supplementalGroupsPolicy: Strict}\n"},
 		"groups":   {true, "", "", "  securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}\n"},
 		"plain":    {true, "", "", ""},
@@ -60,6 +61,26 @@ func TestWhatTheMachineLacks(t *testing.T) {
 	folders, err := os.ReadDir(filepath.Join(w.cfg.RootDir, "pods"))
 	if err != nil || len(folders) != len(pods)-refused {
 		t.Errorf("%d pods have folders, want %d (%v)", len(folders), len(pods)-refused, err)
+	}
+}
+
+// A pod is run by the runtime of the engine that it names; another is another pod.
+func TestRuntimeClass(t *testing.T) {
+	w := newWorld(t)
+	pod := func(name string) string {
+		return manifest("{name: class}", sleeping("app")) + "  runtimeClassName: " + name + "\n"
+	}
+	w.write("class.yaml", pod("io.containerd.runc.v2"))
+	w.start()
+	w.await("it runs", running("class"))
+	made, err := w.engine.ContainerInspect(context.Background(), w.ids()["class-node/app/0"])
+	if err != nil || made.HostConfig.Runtime != "io.containerd.runc.v2" {
+		t.Errorf("its runtime is %q (%v)", made.HostConfig.Runtime, err)
+	}
+	w.write("class.yaml", pod("none-such"))
+	w.await("the edit is refused", blocked("class", "PodFeatureUnsupported"))
+	if ids := w.ids(); ids["class-node/app/0"] != made.ID {
+		t.Errorf("%v runs, want the old version", ids)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // What a pod asks for and the machine lacks has a reason; a machine that has it
 // lets the same pod run.
 func TestLacking(t *testing.T) {
-	everything := runtime.Features{RecursiveReadOnly: true, ImageMounts: true, OwnUsers: true, AppArmor: true, SELinux: true, Seccomp: true}
+	everything := runtime.Features{RecursiveReadOnly: true, ImageMounts: true, OwnUsers: true, AppArmor: true, SELinux: true, Seccomp: true, Handlers: []string{"nvidia"}}
 	pages := map[v1.ResourceName]int64{"hugepages-2Mi": 64 << 20}
 	for name, test := range map[string]struct {
 		pod    string
@@ -25,6 +25,8 @@ func TestLacking(t *testing.T) {
 	}{
 		"nothing special":        {"containers: [{name: a, securityContext: {runAsUser: 5}, volumeMounts: [{name: v, readOnly: true, recursiveReadOnly: IfPossible}]}]", "", false},
 		"own users":              {"hostUsers: false", "PodFeatureUnsupported", false},
+		"a runtime":              {"runtimeClassName: nvidia", "PodFeatureUnsupported", false},
+		"another runtime":        {"runtimeClassName: kata", "PodFeatureUnsupported", true},
 		"the host's users":       {"hostUsers: true", "", false},
 		"an image volume":        {"volumes: [{name: v, image: {reference: data:1}}]", "PodFeatureUnsupported", false},
 		"recursively read-only":  {"containers: [{name: a, volumeMounts: [{name: v, readOnly: true, recursiveReadOnly: Enabled}]}]", "PodFeatureUnsupported", false},

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (s *state) askFeatures(delay time.Duration) {
 		s.report(ctx, func(s *state) {
 			switch {
 			case err == nil:
-				if s.features == nil || *s.features != f {
+				if s.features == nil || !reflect.DeepEqual(*s.features, f) {
 					s.features = &f
 					s.markAll()
 				}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -27,6 +28,9 @@ func (in Input) unsupported(p *pod.Pod) Waiting {
 func lacking(p *v1.Pod, f runtime.Features, node Node) Waiting {
 	if userNamespace(p) == runtime.OwnUsers && !f.OwnUsers {
 		return Waiting{PodFeatureUnsupported, "hostUsers: false: the engine is not set up to map users (userns-remap)"}
+	}
+	if name := handler(p); name != "" && !slices.Contains(f.Handlers, name) {
+		return Waiting{PodFeatureUnsupported, fmt.Sprintf("runtimeClassName: the engine has no runtime %q", name)}
 	}
 	for _, v := range p.Spec.Volumes {
 		if v.Image != nil && !f.ImageMounts {

@@ -78,10 +78,20 @@ func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sand
 		SharePID:    isTrue(p.Object.Spec.ShareProcessNamespace),
 		Users:       userNamespace(p.Object),
 		StopSignal:  stopSignal(c),
+		Handler:     handler(p.Object),
 		Mounts:      mounts,
 		Resources:   resources(p.Object, c, node),
 		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
 	}
+}
+
+// handler returns the engine's runtime that a pod asks for by the name of a runtime
+// class; "" for the default one.
+func handler(p *v1.Pod) string {
+	if p.Spec.RuntimeClassName == nil {
+		return ""
+	}
+	return *p.Spec.RuntimeClassName
 }
 
 // stopSignal returns the signal that a container is stopped with, "" for its

@@ -109,6 +109,8 @@ type Features struct {
 	// Mount.Image and UserNamespace ask for.
 	RecursiveReadOnly, ImageMounts, OwnUsers bool
 	AppArmor, SELinux, Seccomp               bool
+	// Handlers are what ContainerSpec.Handler may name, sorted.
+	Handlers []string
 }
 
 // PullProgress is how far a pull is.

@@ -69,7 +69,9 @@ type ContainerSpec struct {
 	OOMScoreAdj int
 	// StopSignal is what Stop sends first, "SIGUSR1"; "" is the image's.
 	StopSignal string
-	Security   Security
+	// Handler is the OCI runtime that runs it, by the engine's name; "" is its default.
+	Handler  string
+	Security Security
 }
 
 // Mount puts a path of the host, which must exist, or the content of an image

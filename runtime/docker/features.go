@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -41,6 +43,7 @@ func (r *Runtime) features(ctx context.Context, e *engine) (runtime.Features, er
 	f := runtime.Features{
 		RecursiveReadOnly: e.knows(recursiveReadOnlyAPI) && kernelSetsMountAttributes(info.KernelVersion),
 		ImageMounts:       e.knows(imageMountAPI),
+		Handlers:          slices.Sorted(maps.Keys(info.Runtimes)),
 	}
 	for _, option := range info.SecurityOptions {
 		name, _, _ := strings.Cut(strings.TrimPrefix(option, "name="), ",")

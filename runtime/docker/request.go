@@ -82,6 +82,7 @@ func containerRequest(s settings, spec runtime.ContainerSpec, oomFloor int) requ
 		req.host.PidMode = container.PidMode(joined)
 	}
 	req.host.UsernsMode = users(spec.Users)
+	req.host.Runtime = spec.Handler
 	req.host.OomScoreAdj = max(spec.OOMScoreAdj, oomFloor)
 	req.host.Resources = resources(spec.Resources)
 	req.host.Mounts = mounts(spec.Mounts)

@@ -63,7 +63,7 @@ func TestRequests(t *testing.T) {
 		"container_full": {app: &runtime.ContainerSpec{
 			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj,
 			Command: []string{"/bin/echo", "x"}, Args: []string{"a1"}, Env: []string{"A=1=2", "B=l1\nl2"}, WorkingDir: "/w",
-			Stdin: true, StdinOnce: true, TTY: true, HostPID: true,
+			Stdin: true, StdinOnce: true, TTY: true, HostPID: true, Handler: "nvidia",
 			Mounts:    []runtime.Mount{{HostPath: "/h/rw", ContainerPath: "/c/rw"}, {HostPath: "/h/ro", ContainerPath: "/c/ro", ReadOnly: true}},
 			Resources: runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20},
 		}},
