@@ -39,6 +39,12 @@ func TestPodLifecyclePage(t *testing.T) {
 			"  restartPolicy: Never\n" + two, []string{"app exited 1", "b exited 0"}, reconcile.ProbeState{}, "Failed" + scheduled + " Initialized"},
 		"Container restart policy: a policy of its own counts more than the pod's": {
 			"  containers: [{name: app, image: i, restartPolicy: Never}]\n", []string{"app exited 1"}, reconcile.ProbeState{}, "Failed" + scheduled + " Initialized"},
+		"Container restart rules: while all containers are restarted a condition says so": {
+			"  containers: [{name: app, image: i, restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [1]}}]}, {name: b, image: i}]\n",
+			[]string{"POD running", "app exited 1", "b running"}, reconcile.ProbeState{}, "Running" + up + " AllContainersRestarting"},
+		"Container restart rules: another exit of the same container restarts nothing but it": {
+			"  containers: [{name: app, image: i, restartPolicy: Always, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [2]}}]}, {name: b, image: i}]\n",
+			[]string{"POD running", "app exited 1", "b running"}, reconcile.ProbeState{}, "Running" + up},
 		"Pod network readiness: there is no sandbox yet": {
 			app, nil, reconcile.ProbeState{}, "Pending" + scheduled + " Initialized"},
 		"Pod network readiness: a pod with init containers is initialised after its sandbox": {
