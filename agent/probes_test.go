@@ -70,7 +70,7 @@ func TestProbesOverTheNetwork(t *testing.T) {
 	if c := status(s, "named", "app"); time.Since(c.State.Running.StartedAt.Time) > 8*time.Second {
 		t.Errorf("it took %s to find out", time.Since(c.State.Running.StartedAt.Time))
 	}
-	s = w.await("the other was restarted", runs("named", "other", 1))
+	s = w.await("the other was restarted", restarted("named", "other", 1))
 	if c := status(s, "named", "app"); c.RestartCount != 0 || !c.Ready {
 		t.Errorf("the app: %d restarts, ready %v", c.RestartCount, c.Ready)
 	}
