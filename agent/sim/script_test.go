@@ -83,18 +83,49 @@ func (s *script) starts() map[string]string {
 // Law 3: a crash at any boundary costs that step and no more. Whatever effect
 // is the agent's last, its successor makes the same containers, not one more.
 func TestCrashAtEveryBoundary(t *testing.T) {
+	// A sandbox and two containers twice, and one edited.
+	crashEverywhere(t, 7, func(s *script) {
+		s.put()
+		s.wait(3 * time.Minute)
+		s.pod.containers[0].env++
+		s.put()
+		s.wait(3 * time.Minute)
+		s.pod.hostname++
+		s.put()
+		s.wait(3 * time.Minute)
+	})
+}
+
+// Law 3, where one container asks for a restart of all.
+func TestCrashInARestartOfAll(t *testing.T) {
+	const text = `apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 5
+  initContainers: [{name: init, image: "app:1", command: [exit=0, after=1s]}]
+  containers:
+  - {name: app, image: "app:1", command: [exit=88, after=110s], restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]}
+  - {name: side, image: "app:1", command: [run]}
+`
+	// A sandbox, and three containers twice.
+	crashEverywhere(t, 7, func(s *script) {
+		s.tree.replace(webFile, text)
+		s.truth.says(fileOrigin(webFile), text)
+		s.wait(3 * time.Minute)
+	})
+}
+
+// crashEverywhere lives through what happens to a pod, without a crash and with one
+// after each effect of the agent. In the end a sandbox and two containers run, of so
+// many that were made; and then the pod goes.
+func crashEverywhere(t *testing.T, containers int, happens func(*script)) {
 	life := func(fuse int) (made []string, died bool) {
 		synctest.Test(t, func(*testing.T) {
 			s := newScript()
 			s.startAgent(fuse)
-			s.put()
-			s.wait(3 * time.Minute)
-			s.pod.containers[0].env++
-			s.put()
-			s.wait(3 * time.Minute)
-			s.pod.hostname++
-			s.put()
-			s.wait(3 * time.Minute)
+			happens(s)
 			if n := len(s.starts()); n != 3 {
 				t.Errorf("crash at %d: %d run, want a sandbox and two containers", fuse, n)
 			}
@@ -113,7 +144,7 @@ func TestCrashAtEveryBoundary(t *testing.T) {
 		return made, died
 	}
 	want, _ := life(-1)
-	if len(want) != 7 { // a sandbox and two containers twice, and one edited
+	if len(want) != containers {
 		t.Fatalf("without a crash: %q", want)
 	}
 	fuse := 0
