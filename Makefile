@@ -35,7 +35,7 @@ run: build ## run the pods of manifests/examples, with a Docker Engine that is i
 clean-run: build ## remove everything that `make run` left
 	@scripts/engine.sh
 	@bin/podkeeper delete --all --root-dir $(DEMO_ROOT)
-	@rm -rf $(DEMO_ROOT)/volumes/default/notebook
+	@cd $(DEMO_ROOT)/volumes/default 2>/dev/null && rm -rf notebook .notebook.json || true
 
 setup: ## install and start what the tests need: an engine, its busybox image, a few tools
 	@scripts/engine.sh
