@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -29,7 +30,7 @@ func main() {
 	idle := flag.Duration("idle", 5*time.Minute, "how long to watch the idle agent")
 	binary := flag.String("podkeeper", "bin/podkeeper", "the agent's `binary`")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, options{regexp.MustCompile(*rows), *n, *many, *idle, *binary}, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

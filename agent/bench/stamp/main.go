@@ -22,13 +22,14 @@ import (
 
 func main() {
 	now := time.Now()
+	// Who reads the stamp may ask it to end at once.
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
 	file := filepath.Join(os.Args[1], os.Args[2])
 	write(file, now)
 	if len(os.Args) > 4 {
 		go serve(file, os.Args[3], os.Args[4])
 	}
-	term := make(chan os.Signal, 1)
-	signal.Notify(term, syscall.SIGTERM)
 	fail := make(chan error)
 	go func() {
 		// A named pipe, made by the benchmark: opening it waits for the writer.
