@@ -26,7 +26,7 @@ func main() {
 	out := flag.String("o", "bench.json", "`file` for the rows as JSON")
 	rows := flag.String("rows", ".", "measure only rows whose name matches")
 	n := flag.Int("n", 20, "repetitions of a row")
-	many := flag.Int("many", 5, "repetitions of the rows of 50 pods")
+	many := flag.Int("many", 5, "repetitions of the row of 50 pods; 3 at most of those with volumes")
 	idle := flag.Duration("idle", 5*time.Minute, "how long to watch the idle agent")
 	binary := flag.String("podkeeper", "bin/podkeeper", "the agent's `binary`")
 	flag.Parse()

@@ -112,8 +112,8 @@ func (b *bench) floorMany(ctx context.Context, calls []podCalls, names []string,
 	return last.Sub(t0), downAll(ctx, b.engine, calls, ids, 8)
 }
 
-// manyPods measures from the renames of 50 manifests to the last process.
-func (b *bench) manyPods(ctx context.Context, name string, manifest func(pod string) string) ([]Row, error) {
+// manyPods measures from the renames of 50 manifests to the last process, n times.
+func (b *bench) manyPods(ctx context.Context, name string, manifest func(pod string) string, n int) ([]Row, error) {
 	var names []string
 	rec, err := b.record(ctx, func() (err error) {
 		_, names, err = b.bringMany(ctx, manifest)
@@ -139,7 +139,7 @@ func (b *bench) manyPods(ctx context.Context, name string, manifest func(pod str
 		}
 	}
 	var agent, floor sample
-	err = b.byTurns(ctx, b.opts.many, func() error {
+	err = b.byTurns(ctx, n, func() error {
 		d, _, err := b.bringMany(ctx, manifest)
 		agent.add(d)
 		return err

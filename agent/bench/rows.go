@@ -21,10 +21,10 @@ func (b *bench) rows() []measurement {
 		{"restart", b.restart},
 		{"agent start", b.agentStart},
 		{"50 pods", func(ctx context.Context) ([]Row, error) {
-			return b.manyPods(ctx, "50 pods at once → all run", b.plain)
+			return b.manyPods(ctx, "50 pods at once → all run", b.plain, b.opts.many)
 		}},
 		{"50 pods with all kinds of volumes", func(ctx context.Context) ([]Row, error) {
-			return b.manyPods(ctx, "50 pods with all kinds of volumes → all run", b.mounting)
+			return b.manyPods(ctx, "50 pods with all kinds of volumes → all run", b.mounting, min(3, b.opts.many))
 		}},
 		{"probes", b.probes},
 		{"config", b.config},
