@@ -81,7 +81,7 @@ func TestSecurityContextOfPodAndContainer(t *testing.T) {
 	w.write("merge.yaml", manifest("{name: merge}",
 		once("inherit", "busybox:stable", "id"),
 		once("override", "busybox:stable", "id", "securityContext: {runAsUser: 2000}"),
-		once("ro", "busybox:stable", "touch /x; echo rc=$?; touch /dev/shm/y; echo rc=$?", "securityContext: {readOnlyRootFilesystem: true}"))+
+		once("ro", "busybox:stable", "exec 2>&1; touch /x; echo rc=$?; touch /dev/shm/y; echo rc=$?", "securityContext: {readOnlyRootFilesystem: true}"))+
 		"  restartPolicy: Never\n  securityContext: {runAsUser: 1000, runAsGroup: 3000, supplementalGroups: [4000]}\n")
 	w.write("group.yaml", manifest("{name: group}", once("app", image, "id"))+"  restartPolicy: Never\n  securityContext: {runAsGroup: 3000}\n")
 	w.write("image.yaml", manifest("{name: image}", once("app", image, "id"))+"  restartPolicy: Never\n  securityContext: {}\n")
@@ -141,7 +141,7 @@ func TestPrivileges(t *testing.T) {
 		of("admin", "busybox:stable", look, "securityContext: {capabilities: {add: [CAP_NET_ADMIN]}}"),
 		of("closed", "busybox:stable", look, "securityContext: {allowPrivilegeEscalation: false}"),
 		of("filtered", "busybox:stable", look, "securityContext: {seccompProfile: {type: RuntimeDefault}}"),
-		of("local", "busybox:stable", `command: ["sh", "-c", "mkdir /a; echo rc=$?"]`, "securityContext: {seccompProfile: {type: Localhost, localhostProfile: profiles/no-mkdir.json}}"),
+		of("local", "busybox:stable", `command: ["sh", "-c", "mkdir /a 2>&1; echo rc=$?"]`, "securityContext: {seccompProfile: {type: Localhost, localhostProfile: profiles/no-mkdir.json}}"),
 	)+"  restartPolicy: Never\n  securityContext: {seccompProfile: {type: Unconfined}}\n")
 	w.write("master.yaml", manifest("{name: master}", of("app", "busybox:stable", look, "securityContext: {privileged: true}"))+"  restartPolicy: Never\n")
 	w.write("lost.yaml", manifest("{name: lost}", sleeping("app"))+"  securityContext: {seccompProfile: {type: Localhost, localhostProfile: none.json}}\n")
