@@ -59,9 +59,12 @@ func (h *Host) subPath(r Request, p Part) (string, error) {
 	}
 	rel = path.Join(rel, strconv.Itoa(p.Index))
 	target := path.Join(h.podDir(r.UID), rel)
-	// What is there is of an earlier attempt, whose process has a mount of its own.
-	if err := unmountBelow(target); err != nil {
-		return "", err
+	// What is there is of an earlier attempt, whose process has a mount of its own. To
+	// read the kernel's list of mounts takes the longer the more pods there are.
+	if _, err := root.Lstat(rel); !errors.Is(err, fs.ErrNotExist) {
+		if err := unmountBelow(target); err != nil {
+			return "", err
+		}
 	}
 	if err := makeTarget(root, rel, source); err != nil {
 		return "", err
