@@ -60,7 +60,10 @@ show='
 '
 
 part check scripts/check.sh
-part tests go_test . -race -count=1 -timeout 20m ./...
+# Tests of the service, where systemd is the first process.
+tags=
+[ ! -d /run/systemd/system ] || tags=systemd
+part tests go_test . -race -count=1 -timeout 20m -tags "$tags" ./...
 [ ! -e tools/oracle/go.mod ] || part oracle go_test tools/oracle -timeout 20m ./...
 part fuzzing scripts/fuzz.sh 5s
 
