@@ -148,9 +148,10 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 	if !former && s.ledger.Clear(e.key) {
 		s.wakeWaiting()
 	}
-	// What law 1 keeps may come back as it was.
-	kept := e.plan.Pod == nil && e.plan.Kept != ""
-	if live || kept || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
+	// What law 1 keeps may come back as it was, as may what waits to be told whether
+	// the engine can run it.
+	undecided := e.plan.Pod == nil && e.plan.Kept != "" || e.refused == unheard
+	if live || undecided || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
 		return
 	}
 	e.admitted = nil

@@ -99,6 +99,7 @@ func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
 	w.laws = newLaws(w.truth)
 	w.laws.lastLaw = l.breaks
 	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe})
+	w.engine.SetFeatures(runtime.Features{Seccomp: true})
 	for _, image := range images {
 		switch image {
 		case "missing:1":
