@@ -47,10 +47,10 @@ func (g *generationPlan) beginRestart(sandbox runtime.SandboxRef) {
 			continue
 		}
 		was := g.state.container(m.Name)
-		was.From = next
-		if m.kind == initial && was.Last != nil && was.Last.ExitCode == 0 {
+		if g.done(m) {
 			was.Level = 0 // it has done its work, as it is to do again
 		}
+		was.From = next
 		g.state.Containers[m.Name] = was
 	}
 }

@@ -3,6 +3,9 @@ package reconcile_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/podkeeper/podkeeper/reconcile"
 )
 
@@ -35,5 +38,39 @@ func TestRestartRules(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What has done its work as all containers are restarted is in no crash loop, however
+// often it did; what asked for it, or was to be tried again, is.
+func TestRestartOfAllAfterWork(t *testing.T) {
+	in := readSituation(t, txtar.Parse([]byte(`
+-- desired.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  restartPolicy: OnFailure
+  initContainers: [{name: init, image: "busybox:stable"}]
+  containers:
+  - {name: app, image: "busybox:stable", restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [0]}}]}
+  - {name: work, image: "busybox:stable"}
+  - {name: once, image: "busybox:stable", restartPolicy: Never}
+  - {name: bad, image: "busybox:stable"}
+-- observed.yaml --
+containers:
+- {name: POD, attempt: 0, state: running}
+- {name: init, attempt: 4, state: exited, exit: 0, ran: 1s, ago: 9s}
+- {name: work, attempt: 4, state: exited, exit: 0, ran: 1s, ago: 8s}
+- {name: once, attempt: 4, state: exited, exit: 1, ran: 1s, ago: 8s}
+- {name: bad, attempt: 4, state: exited, exit: 1, ran: 1s, ago: 8s}
+- {name: app, attempt: 4, state: exited, exit: 0, ran: 3s, ago: 4s}
+`)))
+	got := make(map[string]int)
+	for name, c := range reconcile.PlanPod(in).State.Containers {
+		got[name] = c.Level
+	}
+	if diff := cmp.Diff(map[string]int{"init": 0, "work": 0, "once": 0, "bad": 5, "app": 5}, got); diff != "" {
+		t.Errorf("levels (-want +got):\n%s", diff)
 	}
 }
