@@ -91,7 +91,7 @@ func (g *generationPlan) stopForRestart(c runtime.Container) {
 
 // restartHolds reports whether nothing starts yet: the restart is not written down,
 // something is left to stop, or the back-off of the container that asked for it,
-// which is everybody's, is not over.
+// which is everybody's, is not over. An edit of that container ends its back-off.
 func (g *generationPlan) restartHolds() bool {
 	restart := g.state.Restart
 	if restart == (Restart{}) {
@@ -102,7 +102,7 @@ func (g *generationPlan) restartHolds() bool {
 		c, found := g.newest(m.Name)
 		held = held || found && c.State == runtime.Running && g.outlived(c)
 	}
-	if c, found := g.newest(restart.Container); !held && found && c.ID == restart.ID {
+	if c, found := g.newest(restart.Container); !held && found && c.ID == restart.ID && len(g.definitionChange(c)) == 0 {
 		w, held = g.backOff(restart.Container, c)
 	}
 	if !held {
