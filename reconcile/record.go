@@ -259,8 +259,12 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 	}
 	s.Hash = c.ContainerHash
 	swept := c.Attempt < s.From
-	if !swept && (!c.FailedStart() || inSandbox) {
-		s.Level = nextLevel(s.Level, ran) // without its sandbox it could not start
+	switch {
+	case swept && ran >= crashReset:
+		s.Level = 0
+	case swept, c.FailedStart() && !inSandbox: // without its sandbox it could not start
+	default:
+		s.Level = nextLevel(s.Level, ran)
 	}
 	s.Ended = c.Attempt
 	s.Last = terminationOf(c)

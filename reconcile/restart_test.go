@@ -2,11 +2,14 @@ package reconcile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // A rule decides where it applies, then the container's policy, then the pod's;
@@ -72,5 +75,20 @@ containers:
 	}
 	if diff := cmp.Diff(map[string]int{"init": 0, "work": 0, "once": 0, "bad": 5, "app": 5}, got); diff != "" {
 		t.Errorf("levels (-want +got):\n%s", diff)
+	}
+}
+
+// An attempt that a restart of all ended is none of a crash loop, but if it ran for
+// long enough, it ends one.
+func TestRestartOfAllEndsCrashLoops(t *testing.T) {
+	for ran, want := range map[time.Duration]int{10*time.Minute - 1: 4, 10 * time.Minute: 0} {
+		c := runtime.Container{ID: "id", State: runtime.Exited, ExitCode: 143, Started: start, Finished: start.Add(ran)}
+		c.Name, c.Attempt, c.ContainerHash = "side", 5, pod.Hash{Version: 1, Digest: "a"}
+		state := reconcile.State{Containers: map[string]reconcile.ContainerState{
+			"side": {Attempt: 5, Ended: 4, From: 6, Level: 4, Hash: c.ContainerHash, Last: &reconcile.Termination{Attempt: 4}},
+		}}
+		if got := state.Fold([]runtime.Container{c}).Containers["side"].Level; got != want {
+			t.Errorf("after %s: level %d, want %d", ran, got, want)
+		}
 	}
 }
