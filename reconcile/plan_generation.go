@@ -128,8 +128,9 @@ func (g *generationPlan) creating() Reason {
 }
 
 // remember writes down what changed, beside the first wave: a file must not
-// delay a container. pod.json waits until nothing runs any more that was made
-// from what it says now.
+// delay a container, but in restartHolds, where all would be restarted once more
+// after a crash. pod.json waits until nothing runs any more that was made from
+// what it says now.
 func (g *generationPlan) remember() {
 	replacing := slices.ContainsFunc(g.plan.Steps, func(s Step) bool { return s.Reason == DefinitionChanged && s.Verb == StopContainer })
 	if g.plan.Kept == "" && !replacing && !sameAdmitted(g.record.Pod, g.pod) {
