@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -89,6 +91,23 @@ func TestRestartOfAllEndsCrashLoops(t *testing.T) {
 		}}
 		if got := state.Fold([]runtime.Container{c}).Containers["side"].Level; got != want {
 			t.Errorf("after %s: level %d, want %d", ran, got, want)
+		}
+	}
+}
+
+// The condition of a pod that has ended says why it is not being restarted.
+func TestRestartConditionOfAnEndedPod(t *testing.T) {
+	const rule = "restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [88]}}]"
+	p := parsePod(t, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: app, image: i, restartPolicy: Never, "+rule+"}]}\n"))
+	for code, want := range map[int]string{0: "PodCompleted", 1: "PodFailed"} {
+		app := runtime.Container{ID: "id", State: runtime.Exited, ExitCode: code}
+		app.Name = "app"
+		observed := []runtime.Container{app}
+		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, observed, reconcile.State{}.Fold(observed), nil, start)
+		got := status.Conditions[len(status.Conditions)-1]
+		got.LastTransitionTime = metav1.Time{}
+		if diff := cmp.Diff(v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse, Reason: want}, got); diff != "" {
+			t.Errorf("exit code %d (-want +got):\n%s", code, diff)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 	}
 	status.Conditions = conditions(object, status, s.initialized, up)
 	if slices.ContainsFunc(members(object), func(m member) bool { return restartsAll(m.Container) }) {
-		status.Conditions = append(status.Conditions, restartCondition(state.Restart))
+		status.Conditions = append(status.Conditions, restartCondition(state.Restart, status.Phase))
 	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

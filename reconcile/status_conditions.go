@@ -48,18 +48,28 @@ func allReady(p *v1.Pod, status v1.PodStatus) func(v1.PodConditionType) v1.PodCo
 			unready = append(unready, m.Name)
 		}
 	}
-	c := v1.PodCondition{Status: truth(len(unready) == 0)}
+	c := v1.PodCondition{Status: truth(len(unready) == 0), Reason: endedReason(status.Phase)}
 	switch {
-	case status.Phase == v1.PodSucceeded:
-		c.Status, c.Reason = v1.ConditionFalse, "PodCompleted"
-	case status.Phase == v1.PodFailed:
-		c.Status, c.Reason = v1.ConditionFalse, "PodFailed"
+	case c.Reason != "":
+		c.Status = v1.ConditionFalse
 	case len(unready) > 0:
 		c.Reason, c.Message = "ContainersNotReady", listed("containers with unready status", unready)
 	}
 	return func(kind v1.PodConditionType) v1.PodCondition {
 		c.Type = kind
 		return c
+	}
+}
+
+// endedReason is why a condition is not true of a pod that has ended; "" for others.
+func endedReason(phase v1.PodPhase) string {
+	switch phase {
+	case v1.PodSucceeded:
+		return "PodCompleted"
+	case v1.PodFailed:
+		return "PodFailed"
+	default:
+		return ""
 	}
 }
 
@@ -77,8 +87,8 @@ func truth(b bool) v1.ConditionStatus {
 	return v1.ConditionFalse
 }
 
-func restartCondition(r Restart) v1.PodCondition {
-	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: truth(r != Restart{})}
+func restartCondition(r Restart, phase v1.PodPhase) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: truth(r != Restart{}), Reason: endedReason(phase)}
 	if r != (Restart{}) {
 		c.Reason, c.Message = "RestartAllContainersStarted", r.message()
 	}
