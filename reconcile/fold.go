@@ -145,6 +145,9 @@ func (s *state) foldFailure(e *entry, o outcome) {
 		s.seq++
 		e.listAfter = s.seq
 	}
+	if _, remembered := e.records[o.step.UID]; o.step.Verb == CreateSandbox && !remembered {
+		s.orphans[o.step.UID] = orphan{} // nobody may remember what was made for it, once it is not wanted
+	}
 	s.look(false)
 	for id, seen := range e.seen {
 		if id == o.step.ID || seen.c.IsSandbox() {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -143,6 +144,7 @@ func (l *lines) count(what string) int {
 type files struct {
 	mu   sync.Mutex
 	data map[string][]byte
+	full bool
 }
 
 func (f *files) ReadFile(name string) ([]byte, error) {
@@ -158,6 +160,9 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 func (f *files) WriteFile(name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.full {
+		return unix.ENOSPC
+	}
 	f.data[name] = data
 	return nil
 }
@@ -192,6 +197,8 @@ type shelf struct {
 	mu     sync.Mutex
 	writes int
 	files  map[string]string // path and content of each file, by volume
+	// removed are the pods whose volumes were.
+	removed []types.UID
 }
 
 func (v *shelf) Ensure(_ context.Context, r volume.Request) error {
@@ -203,6 +210,16 @@ func (v *shelf) Ensure(_ context.Context, r volume.Request) error {
 	}
 	v.writes++
 	v.files[r.Volume.Name] = text
+	if r.Volume.Name == "broken" {
+		return unix.EIO
+	}
+	return nil
+}
+
+func (v *shelf) Remove(uid types.UID) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.removed = append(v.removed, uid)
 	return nil
 }
 
@@ -216,7 +233,6 @@ func (*shelf) Path(r volume.Request) string                           { return "
 func (*shelf) SubPath(volume.Request, volume.Part) (string, error)    { return "", nil }
 func (*shelf) ReadFile(volume.Request, string, int64) ([]byte, error) { return nil, nil }
 func (*shelf) Hosts(types.UID, []byte) (string, error)                { return "/hosts", nil }
-func (*shelf) Remove(types.UID) error                                 { return nil }
 
 type noLogs struct{}
 
@@ -397,6 +413,23 @@ func TestRefusedEditKeepsTheOldVersionUp(t *testing.T) {
 		snap = r.after(20 * time.Second)
 		if got := snap.Pods[0].Object.Status; got.Phase != v1.PodRunning || got.Reason != "" || got.ContainerStatuses[0].Image != "present:1" {
 			t.Errorf("with the port free: %s %s, image %s", got.Phase, got.Reason, got.ContainerStatuses[0].Image)
+		}
+	})
+}
+
+// A folder that was made for a pod is removed with it, though neither it nor the
+// pod could be written down.
+func TestFolderOfAPodThatCannotBeMade(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.files.full = true
+		r.want(manifest("a", ", uid: u", "{name: c, image: present:1, volumeMounts: [{name: broken, mountPath: /v}]}") + "  volumes: [{name: broken, emptyDir: {}}]\n")
+		if got := phases(r.after(time.Minute))["a"]; got != v1.PodPending || len(r.volumes.removed) > 0 {
+			t.Fatalf("the pod is %q, removed: %v", got, r.volumes.removed)
+		}
+		r.want()
+		r.after(5 * time.Minute)
+		if want := []types.UID{"u"}; !slices.Equal(r.volumes.removed, want) {
+			t.Errorf("removed: %v, want %v", r.volumes.removed, want)
 		}
 	})
 }
