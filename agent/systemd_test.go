@@ -33,7 +33,11 @@ func (w *world) startUnit() unit {
 	if !strings.Contains(text, start) {
 		w.t.Fatalf("the unit has no line %q", start)
 	}
-	text = strings.Replace(text, start, "\nEnvironmentFile="+w.path("env")+"\nExecStart="+os.Args[0]+"\n", 1)
+	program, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text = strings.Replace(text, start, "\nEnvironmentFile="+w.path("env")+"\nExecStart="+program+"\n", 1)
 	u := unit{w.t, "podkeeper-test-" + uuid.NewString()[:8] + ".service"}
 	file := filepath.Join("/run/systemd/system", u.name)
 	writeFile(w.t, file, text)

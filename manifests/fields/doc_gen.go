@@ -20,8 +20,8 @@ any value of a map.
 - **accepted**: it has no effect here; ` + "`podkeeper validate`" + ` says so.
 - **refused**: the pod does not run while the field asks for something. Absent, empty and the values in parentheses ask for nothing.
 - **request-checked**: acted on, but it needs something that the machines lack on which the tests run. They hold the exact
-  request to the engine or the kernel, and that a machine without it refuses the pod before anything is made for it. On a
-  machine that has it, the tests of ` + "`agent`" + ` run the pod: CONTRIBUTING.md says how.
+  request to the engine or the kernel, and that a machine without it refuses the pod before anything is made for it. Where a
+  test of ` + "`agent`" + ` is named, it runs the pod on a machine that has it: CONTRIBUTING.md says how.
 
 The fourth column says what an edit of the field restarts: the **pod**, the **container**, nothing (**live**), nothing
 unless its resizePolicy says so (**in place**); **none** is for identity and for what has no effect. A port with a hostPort

@@ -31,13 +31,13 @@ func killTree(pid int, containerID string) (alive bool, err error) {
 		if round == rounds || slices.Equal(victims, stopped) {
 			sig = unix.SIGKILL
 		}
-		for _, victim := range victims {
-			if err := signalProcess(victim, sig, containerID); err != nil {
-				return alive, err
-			}
+		// The last first: with its leader gone the kernel lets a stopped group go on.
+		var failed error
+		for _, victim := range slices.Backward(victims) {
+			failed = errors.Join(failed, signalProcess(victim, sig, containerID))
 		}
 		if sig == unix.SIGKILL {
-			return alive, nil
+			return alive, failed
 		}
 		stopped = victims
 	}
