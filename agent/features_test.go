@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/versions"
+
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -23,6 +25,11 @@ func TestWhatTheMachineLacks(t *testing.T) {
 	engineHas := func(option string) bool {
 		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name="+option) })
 	}
+	version, err := w.engine.ServerVersion(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mountsImages := versions.GreaterThanOrEqualTo(version.APIVersion, "1.48")
 	port := freePort(t)
 	pods := map[string]struct {
 		has         bool
@@ -35,7 +42,7 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		"sctp":     {sctp(), "PodFeatureUnsupported", "ports: [{containerPort: 9, hostPort: " + port + ", hostIP: 127.0.0.1, protocol: SCTP}]", ""},
 		"page":     {hugePages(), "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 2Mi, memory: 64Mi}}, volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, emptyDir: {medium: HugePages}}]\n"},
 		"pages":    {false, "OutOfhugepages-2Mi", "resources: {limits: {hugepages-2Mi: 1Pi, memory: 64Mi}}", ""},
-		"image":    {false, "PodFeatureUnsupported", "volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, image: {reference: busybox:stable}}]\n"},
+		"image":    {mountsImages, "PodFeatureUnsupported", "volumeMounts: [{name: v, mountPath: /v}]", "  volumes: [{name: v, image: {reference: busybox:stable}}]\n"},
 		"runtime":  {false, "PodFeatureUnsupported", "", "  runtimeClassName: none-such\n"},
 		"strict":   {false, "SupplementalGroupsPolicyNotSupported", "", "  securityContext: {supplementalGroupsPolicy: Strict}\n"},
 		"groups":   {true, "", "", "  securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}\n"},
