@@ -42,8 +42,10 @@ func QOSClass(p *v1.Pod) v1.PodQOSClass {
 	if r := p.Spec.Resources; r != nil && (asks(r.Requests) || asks(r.Limits)) {
 		all = append(all, *r) // the pod's own settle it
 	} else {
-		for _, c := range allContainers(p) {
-			all = append(all, c.Resources)
+		for _, list := range [][]v1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+			for i := range list {
+				all = append(all, list[i].Resources)
+			}
 		}
 	}
 	asked, guaranteed := false, true

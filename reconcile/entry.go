@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -94,7 +95,8 @@ func (e *entry) observed() []runtime.Container {
 	for _, c := range e.seen {
 		list = append(list, c.c)
 	}
-	return byAttempt(list)
+	slices.SortFunc(list, compareAttempts)
+	return list
 }
 
 func (e *entry) learnt() map[string]Learnt {

@@ -14,15 +14,14 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // byAttempt returns the containers by rising attempt, ties by id: the list itself
 // where it is in that order. Clocks never order containers: they jump.
 func byAttempt(list []runtime.Container) []runtime.Container {
-	order := func(a, b runtime.Container) int {
-		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
-	}
-	if slices.IsSortedFunc(list, order) {
+	if slices.IsSortedFunc(list, compareAttempts) {
 		return list
 	}
-	sorted := slices.Clone(list)
-	slices.SortFunc(sorted, order)
-	return sorted
+	return slices.SortedFunc(slices.Values(list), compareAttempts)
+}
+
+func compareAttempts(a, b runtime.Container) int {
+	return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))
 }
 
 // joined lists field names for a message, the first few of many.

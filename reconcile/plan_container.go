@@ -99,8 +99,8 @@ func (g *generationPlan) running(m member, c runtime.Container, sandbox runtime.
 
 // olderRuns reports whether an earlier attempt runs and is to go on.
 func (g *generationPlan) olderRuns(c runtime.Container) bool {
-	return slices.ContainsFunc(g.attempts(c.Name), func(o runtime.Container) bool {
-		return o.ID != c.ID && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0
+	return slices.ContainsFunc(g.observed, func(o runtime.Container) bool {
+		return o.Name == c.Name && o.ID != c.ID && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0
 	})
 }
 

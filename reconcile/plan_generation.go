@@ -89,23 +89,14 @@ func (g *generationPlan) wakeAt(t time.Time) {
 	}
 }
 
-// attempts returns the containers of one name, by rising attempt.
-func (g *generationPlan) attempts(name string) []runtime.Container {
-	var list []runtime.Container
-	for _, c := range g.observed {
-		if c.Name == name {
-			list = append(list, c)
+// newest returns the container of a name with the highest attempt.
+func (g *generationPlan) newest(name string) (runtime.Container, bool) {
+	for i := range slices.Backward(g.observed) {
+		if g.observed[i].Name == name {
+			return g.observed[i], true
 		}
 	}
-	return list
-}
-
-func (g *generationPlan) newest(name string) (runtime.Container, bool) {
-	list := g.attempts(name)
-	if len(list) == 0 {
-		return runtime.Container{}, false
-	}
-	return list[len(list)-1], true
+	return runtime.Container{}, false
 }
 
 func (g *generationPlan) nextAttempt(name string) int {

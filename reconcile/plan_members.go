@@ -66,8 +66,8 @@ func (g *generationPlan) initialized(sandbox runtime.SandboxRef) bool {
 }
 
 func (g *generationPlan) madeIn(m member, sandbox runtime.SandboxRef) bool {
-	return sandbox != (runtime.SandboxRef{}) && slices.ContainsFunc(g.attempts(m.Name), func(c runtime.Container) bool {
-		return c.Sandbox == sandbox && !g.outlived(c)
+	return sandbox != (runtime.SandboxRef{}) && slices.ContainsFunc(g.observed, func(c runtime.Container) bool {
+		return c.Name == m.Name && c.Sandbox == sandbox && !g.outlived(c)
 	})
 }
 

@@ -26,7 +26,8 @@ func (s *state) probes() bool { return s.deps.Check != nil && !s.cfg.LookOnly }
 
 // probe hands over what is to be probed of a pod, where that changed.
 func (s *state) probe(e *entry) {
-	if !s.probes() || !e.known() {
+	probed := e.plan.Pod != nil && hasProbes(e.plan.Pod.Object)
+	if !s.probes() || !e.known() || !probed && len(e.targets) == 0 {
 		return
 	}
 	in := ProbeInput{

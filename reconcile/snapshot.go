@@ -138,6 +138,11 @@ func (s *state) status(e *entry, observed []runtime.Container, p *pod.Pod, uid t
 	return Status(plan, observed, state.fold(observed), s.cfg.Node.Addresses, s.cfg.Wall())
 }
 
+// ofUID returns those of a generation: the list itself where it has no others.
 func ofUID(list []runtime.Container, uid types.UID) []runtime.Container {
-	return slices.DeleteFunc(slices.Clone(list), func(c runtime.Container) bool { return c.UID != uid })
+	other := func(c runtime.Container) bool { return c.UID != uid }
+	if !slices.ContainsFunc(list, other) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), other)
 }
