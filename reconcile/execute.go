@@ -71,10 +71,7 @@ func (s *state) startQueued() {
 		}
 		job := job{
 			deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, admitted: e.admittedPods(),
-			objects: s.objects, images: make(map[string]runtime.ImageInfo), wave: e.wave, mounting: new(sync.Mutex),
-		}
-		for _, seen := range e.seen {
-			job.observed = append(job.observed, seen.c)
+			objects: s.objects, images: make(map[string]runtime.ImageInfo), observed: e.observed(), wave: e.wave, mounting: new(sync.Mutex),
 		}
 		for _, step := range e.wave {
 			if step.Verb == CreateContainer {

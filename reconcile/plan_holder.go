@@ -116,6 +116,7 @@ func (in Input) split(want *pod.Pod) (uid types.UID, current, former []runtime.C
 	if !found {
 		return in.uidFor(want), nil, observed
 	}
+	current = slices.Grow(current, len(observed)) // mostly there is nothing else
 	for _, c := range observed {
 		if c.UID == uid && in.same(c.UID, c.PodHash, want) {
 			current = append(current, c)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,7 +45,6 @@ type violation struct{ law, what string }
 
 // laws holds every change of a container against the invariants.
 type laws struct {
-	mu    sync.Mutex
 	start time.Time
 	truth *truth
 	live  map[string]*life // everything in the engine, by id
@@ -111,8 +109,8 @@ func ours(v fake.View) bool {
 
 // observe is the engine's observer.
 func (l *laws) observe(c fake.Change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
 	v := c.Container
 	is := l.live[v.ID]
 	if is == nil {
@@ -387,8 +385,8 @@ func (l *laws) orphaned(c *life) bool {
 
 // removedFolder is the root dir's observer.
 func (l *laws) removedFolder(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
 	for _, c := range l.live {
 		if ours(c.View) && c.UID == uid {
 			l.violate(folderLast, "the folder of %s goes while %s is there, %s", uid, c.Name, c.State)
@@ -407,14 +405,14 @@ func (l *laws) removedFolder(uid types.UID) {
 
 // hold forbids changes from now on, as a violation of that law; "" allows them.
 func (l *laws) hold(law string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
 	l.still = law
 }
 
 // isRough says that calls may fail, or have failed, for that long.
 func (l *laws) isRough(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
 	l.rough = time.Now().Add(d)
 }

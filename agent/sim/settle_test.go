@@ -98,8 +98,8 @@ func (d *driver) planless() {
 
 // restless: a program of the pod ends by itself, or cannot start.
 func (d *driver) restless(list []runtime.Container) bool {
-	d.laws.mu.Lock()
-	defer d.laws.mu.Unlock()
+	d.truth.mu.Lock()
+	defer d.truth.mu.Unlock()
 	return slices.ContainsFunc(list, func(c runtime.Container) bool {
 		is := d.laws.live[c.ID]
 		return is != nil && d.laws.selfInflicted(is)

@@ -49,7 +49,7 @@ const twicePlayed = 200
 // A world lives for a tenth of a second: collecting it less often is a third
 // less work.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1000)
 	os.Exit(m.Run())
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/podkeeper/podkeeper/manifests"
@@ -15,6 +16,9 @@ import (
 // version that could be read there, and when a readable origin lacked it. What
 // cannot be read (law 1) says nothing, and so leaves no event.
 type truth struct {
+	// mu is held by who changes it, the driver, and by the laws, which read it
+	// wherever a change is observed.
+	mu    sync.Mutex
 	parse sources.ParseFunc
 	said  map[pod.Key]map[pod.Origin][]saying
 	// unsure has the origins that say something unreadable, or nothing, now.
@@ -46,9 +50,15 @@ func (t *truth) says(o pod.Origin, text string) {
 func (t *truth) gone(o pod.Origin) { t.take(o, manifests.Result{}, false) }
 
 // silent: the origin cannot be asked.
-func (t *truth) silent(o pod.Origin) { t.unsure[o] = true }
+func (t *truth) silent(o pod.Origin) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsure[o] = true
+}
 
 func (t *truth) take(o pod.Origin, res manifests.Result, failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.unsure[o] = failed
 	named := map[pod.Key]bool{}
 	t.takeObjects(o, res, failed)
