@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -72,6 +73,7 @@ func TestPodLifecyclePage(t *testing.T) {
 		in := reconcile.Input{
 			Key: p.Key(), Desired: p, MayRemove: true, Now: start, Wall: start,
 			Node: reconcile.Node{Name: "node", RootDir: "/root"}, Learnt: map[string]reconcile.Learnt{"app": {Probes: &c.probes}},
+			Records: map[types.UID]reconcile.Record{"u": {State: reconcile.State{Key: p.Key(), Admitted: start}}},
 		}
 		for _, text := range c.observed {
 			words := strings.Fields(text)

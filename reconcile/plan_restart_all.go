@@ -32,11 +32,12 @@ func restartsAll(c *v1.Container) bool {
 // beginRestart begins a restart of all containers where one ended that asks for it.
 // From then on no attempt made before counts for what is to be done.
 func (g *generationPlan) beginRestart(sandbox runtime.SandboxRef) {
-	if g.plan.Finished || g.in.frozen != (Waiting{}) {
+	if g.in.frozen != (Waiting{}) {
 		return
 	}
 	at := slices.IndexFunc(g.members, func(m member) bool { return g.asksForAll(m, sandbox) })
-	if at < 0 {
+	g.judged()
+	if at < 0 || g.plan.Finished {
 		return
 	}
 	source := g.members[at].Name
@@ -55,16 +56,29 @@ func (g *generationPlan) beginRestart(sandbox runtime.SandboxRef) {
 	}
 }
 
+// judged remembers which exits have had their word: an edit of the rules is about
+// those to come.
+func (g *generationPlan) judged() {
+	for _, m := range g.members {
+		if last := g.last(m.Name); last != nil {
+			was := g.state.container(m.Name)
+			was.Judged = last.ID
+			g.state.Containers[m.Name] = was
+		}
+	}
+}
+
 // asksForAll reports whether the last attempt of a container ended in a way for
-// which all are to be restarted. How one ended that an edit stopped says nothing;
-// nor, where the file is lost that would tell, how one did before others began.
+// which all are to be restarted, and nobody has asked yet. How one ended that an
+// edit stopped says nothing; nor, where the file is lost that would tell whether
+// somebody has, where it would stop anything or others began since.
 func (g *generationPlan) asksForAll(m member, sandbox runtime.SandboxRef) bool {
 	last, was := g.last(m.Name), g.state.container(m.Name)
-	if last == nil || last.Sandbox != sandbox || was.Stopped.Edit && was.Stopped.ID == last.ID || len(g.hashChange(m.Name, was.Hash)) > 0 {
+	if last == nil || last.ID == was.Judged || last.Sandbox != sandbox || was.Stopped.Edit && was.Stopped.ID == last.ID || len(g.hashChange(m.Name, was.Hash)) > 0 {
 		return false
 	}
 	if g.record.State.Admitted.IsZero() && slices.ContainsFunc(g.observed, func(c runtime.Container) bool {
-		return !c.IsSandbox() && c.Started.After(last.Finished)
+		return !c.IsSandbox() && (c.State == runtime.Running || c.Started.After(last.Finished))
 	}) {
 		return false
 	}

@@ -78,6 +78,9 @@ type ContainerState struct {
 	Ended int `json:"ended"`
 	// From is the first attempt since all containers of the pod were last restarted.
 	From int `json:"from,omitempty"`
+	// Judged is the id of the last attempt of which it was decided whether its end asks
+	// for a restart of all containers: by the rules that it ended under.
+	Judged string `json:"judged,omitempty"`
 	// Level is the crash loop's, counted up to Ended: see level.
 	Level int `json:"level,omitempty"`
 	// Hash is of the definition that Level was counted with; another one begins
