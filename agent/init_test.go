@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -203,8 +204,17 @@ func TestRestartOfAllContainers(t *testing.T) {
 		t.Errorf("condition %+v, want False", c)
 	}
 	writeFile(t, dir+"/fail", "")
-	w.await("the second time they wait", waits("all", "side", "CrashLoopBackOff"), waits("all", "done", "CrashLoopBackOff"))
+	s = w.await("all were restarted again", runs("all", "app", 2), runs("all", "side", 2), ended(2))
 	w.same(before, "all-node/POD/0")
+	last := status(s, "all", "app").LastTerminationState.Terminated.FinishedAt
+	for _, name := range []string{"app", "side"} {
+		if began := status(s, "all", name).State.Running.StartedAt; began.Sub(last.Time) < 10*time.Second {
+			t.Errorf("%s began at %s, want 10 s of back-off after %s", name, began, last)
+		}
+	}
+	for _, name := range []string{"app", "side"} { // whose grace period is long
+		w.kill(w.ids()["all-node/"+name+"/2"])
+	}
 }
 
 func sortedLines(data []byte) string {
