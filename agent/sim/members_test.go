@@ -61,12 +61,16 @@ func (l *laws) worked(c *life) {
 }
 
 // asksForAll: a container ended with an exit code for which all of its pod are
-// restarted.
+// restarted. The first rule that is about the code says so.
 func (l *laws) asksForAll(c *life) bool {
 	return l.spec(c, func(s *v1.Container) bool {
-		return slices.ContainsFunc(s.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
-			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers && slices.Contains(r.ExitCodes.Values, int32(c.ExitCode))
-		})
+		for _, r := range s.RestartPolicyRules {
+			listed := slices.Contains(r.ExitCodes.Values, int32(c.ExitCode))
+			if listed == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
+				return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
+			}
+		}
+		return false
 	})
 }
 
