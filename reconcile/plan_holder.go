@@ -25,13 +25,23 @@ func (in Input) wanted() (want *pod.Pod, kept string) {
 	if in.MayRemove || in.Desired != nil && (holder.Origin == nil || *holder.Origin == in.Desired.Origin) {
 		return in.Desired, ""
 	}
-	if in.Desired != nil && len(in.Observed) == 0 {
+	if len(in.Observed) == 0 && (in.Desired != nil || in.leaving()) {
 		return in.Desired, "" // nothing runs that could be lost
 	}
 	if len(in.Observed) > 0 {
 		return in.Records[holder.UID].Pod, in.Why
 	}
 	return nil, in.Why
+}
+
+// leaving reports whether only folders are left, whose removal has begun.
+func (in Input) leaving() bool {
+	for _, rec := range in.Records {
+		if !rec.State.Leaving {
+			return false
+		}
+	}
+	return len(in.Records) > 0
 }
 
 // madeFrom reports whether that version is what everything that is there, of each
