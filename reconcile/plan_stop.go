@@ -99,7 +99,8 @@ func (g *generationPlan) stopWithin(grace time.Duration, c runtime.Container, re
 	edit := reason == ResourcesChanged || reason == DefinitionChanged
 	spec := containerOf(g.pod.Object, c.Name)
 	switch {
-	case reason == DefinitionChanged && !restartsAll(spec):
+	case reason == DefinitionChanged && !restartsAll(spec) && len(g.hashChange(c.Name, c.ContainerHash)) > 0:
+		// Its hash will tell.
 	case edit, reason == Unhealthy, reason == FailedPostStartHook, reason == SandboxChanged:
 		was := g.state.container(c.Name)
 		was.Stopped = Stopped{ID: c.ID, Message: message, Again: edit || g.restartable(c.Name), Edit: edit}
