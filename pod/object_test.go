@@ -62,8 +62,7 @@ func TestObjectKeyText(t *testing.T) {
 func TestResolveObjects(t *testing.T) {
 	tests := map[string]struct {
 		objects   []*pod.Object
-		unheard   bool // one source was not looked at yet
-		held      *pod.Object
+		held      pod.Origin
 		want      map[string]string
 		conflicts []pod.Conflict
 	}{
@@ -83,34 +82,19 @@ func TestResolveObjects(t *testing.T) {
 		},
 		"who supplies it goes on to": {
 			objects:   []*pod.Object{supply("x", fileA), supply("x", web)},
-			held:      supply("x", web),
+			held:      web,
 			want:      map[string]string{"x": "http://h/p"},
 			conflicts: []pod.Conflict{{Object: objectKey("x"), Winner: web, Loser: fileA, Line: 1}},
 		},
 		"who no longer supplies it loses it without a conflict": {
 			objects: []*pod.Object{supply("x", fileB)},
-			held:    supply("x", fileA),
+			held:    fileA,
 			want:    map[string]string{"x": "/m/b.yaml"},
-		},
-		"nobody is ahead before all were looked at": {
-			objects:   []*pod.Object{supply("x", fileA), supply("x", web)},
-			held:      supply("x", web),
-			unheard:   true,
-			want:      map[string]string{"x": "/m/a.yaml"},
-			conflicts: []pod.Conflict{{Object: objectKey("x"), Winner: fileA, Loser: web, Line: 1}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := objects(test.objects...)
-			if test.unheard {
-				s.Sources = append(s.Sources, pod.Source{})
-			}
-			held := map[pod.ObjectKey]*pod.Object{}
-			if test.held != nil {
-				held[test.held.Key] = test.held
-			}
-			got, conflicts := s.ResolveObjects(held)
+			got, conflicts := objects(test.objects...).ResolveObjects(map[pod.ObjectKey]pod.Origin{objectKey("x"): test.held})
 			if diff := cmp.Diff(test.want, briefObjects(got)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
@@ -138,8 +122,8 @@ func TestResolveObjectsNeverFlaps(t *testing.T) {
 		before, _ := objects(draw()...).ResolveObjects(nil)
 		list := draw()
 		s := objects(list...)
-		got, conflicts := s.ResolveObjects(before)
-		again, same := objects(rapid.Permutation(list).Draw(t, "order")...).ResolveObjects(got)
+		got, conflicts := s.ResolveObjects(pod.Origins(before))
+		again, same := objects(rapid.Permutation(list).Draw(t, "order")...).ResolveObjects(pod.Origins(got))
 		if diff := cmp.Diff(briefObjects(got), briefObjects(again)); diff != "" {
 			t.Fatalf("flaps:\n%s", diff)
 		}

@@ -54,25 +54,15 @@ func (o *Object) origin() Origin { return o.Origin }
 
 // ResolveObjects picks, for each object, the supply that holds: that of the
 // origin that held it before (held) as long as it supplies it, else the first.
-//
-// Before every source was looked at once, what was held counts for nothing: at a
-// start the one that answers first would else have all of its names for good.
-// Conflicts are sorted by key, then by the origin that lost. With the objects
+// Conflicts are sorted by key, then by the origin that lost. With the origins
 // that it leads to as held, the outcome is the same again.
-func (s Set) ResolveObjects(held map[ObjectKey]*Object) (objects map[ObjectKey]*Object, conflicts []Conflict) {
-	if !s.lookedAt() {
-		held = nil
-	}
+func (s Set) ResolveObjects(held map[ObjectKey]Origin) (objects map[ObjectKey]*Object, conflicts []Conflict) {
 	objects = make(map[ObjectKey]*Object, len(s.Objects))
 	for key, claims := range s.Objects {
 		if len(claims) == 0 {
 			continue
 		}
-		var holder Origin
-		if o := held[key]; o != nil {
-			holder = o.Origin
-		}
-		winner := pick(claims, holder, (*Object).origin)
+		winner := pick(claims, held[key], (*Object).origin)
 		objects[key] = winner
 		for _, o := range claims {
 			if o != winner {
@@ -86,8 +76,17 @@ func (s Set) ResolveObjects(held map[ObjectKey]*Object) (objects map[ObjectKey]*
 	return objects, conflicts
 }
 
-// lookedAt reports whether each source was looked at once, found or not.
-func (s Set) lookedAt() bool {
+// Origins returns who supplies each of the objects.
+func Origins(objects map[ObjectKey]*Object) map[ObjectKey]Origin {
+	origins := make(map[ObjectKey]Origin, len(objects))
+	for key, o := range objects {
+		origins[key] = o.Origin
+	}
+	return origins
+}
+
+// LookedAt reports whether each source was looked at once, found or not.
+func (s Set) LookedAt() bool {
 	return !slices.ContainsFunc(s.Sources, func(src Source) bool { return !src.Spoken && src.Problem == "" })
 }
 

@@ -27,7 +27,11 @@ type state struct {
 	haveSet   bool
 	conflicts []pod.Conflict
 	objects   objects // replaced as a whole
-	digestKey DigestKey
+	// suppliers have the objects that several origins supply, as kept or being kept.
+	// lookedAt: every source was looked at once.
+	suppliers         map[pod.ObjectKey]pod.Origin
+	keeping, lookedAt bool
+	digestKey         DigestKey
 
 	pods map[pod.Key]*entry
 	// orphans are pods' folders of which nobody remembers whose they are.
@@ -91,6 +95,7 @@ func newState(l *Loop) *state {
 // it says, never a container (law 5).
 func (s *state) load() error {
 	s.loadDigestKey()
+	s.loadSuppliers()
 	uids, err := s.deps.Store.Entries("pods")
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -249,7 +250,11 @@ func (s *script) picture(t *testing.T) string {
 		}
 	}
 	for _, c := range snap.Conflicts {
-		fmt.Fprintf(&b, "conflict over %s: %s keeps it, %s does not have it\n", c.Key, c.Winner, c.Loser)
+		name := fmt.Stringer(c.Key)
+		if c.Object != (pod.ObjectKey{}) {
+			name = c.Object
+		}
+		fmt.Fprintf(&b, "conflict over %s: %s keeps it, %s does not have it\n", name, c.Winner, c.Loser)
 	}
 	for _, src := range snap.Sources {
 		for _, o := range src.Origins {
