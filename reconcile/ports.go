@@ -148,9 +148,9 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 	if !former && s.ledger.Clear(e.key) {
 		s.wakeWaiting()
 	}
-	// What law 1 keeps may come back as it was, as may what waits to be told whether
-	// the engine can run it.
-	undecided := e.plan.Pod == nil && e.plan.Kept != "" || e.refused == unheard
+	// What may come back as it was once its source has been looked at, or the engine
+	// has said what it can do.
+	undecided := e.plan.Pod == nil && e.plan.Kept != "" && !s.set.LookedAt() || e.refused == unheard
 	if live || undecided || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
 		return
 	}
