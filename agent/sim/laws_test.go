@@ -77,6 +77,8 @@ type life struct {
 	made time.Time
 	// byUs: it was the agent that started it last.
 	byUs bool
+	// ended is when it did last, or could not be started.
+	ended time.Time
 }
 
 func newLaws(t *truth) *laws {
@@ -137,10 +139,12 @@ func (l *laws) observe(c fake.Change) {
 			l.inItsTurn(is)
 		}
 	case fake.FailedStart:
+		is.ended = time.Now()
 		if agents && v.SandboxSpec != nil {
 			l.portsFree(is)
 		}
 	case "die":
+		is.ended = time.Now()
 		switch {
 		case !ours(v) || v.IsSandbox():
 		case l.asksForAll(is):
@@ -161,7 +165,8 @@ func (l *laws) agentDid(verb string, c *life) {
 	// have been set back.
 	collected := verb == "destroy" && c.Ended()
 	restarts := l.still == contentLaw && l.asks(c)
-	if l.still != "" && !collected && !restarts && !l.selfInflicted(c) {
+	finishes := verb == "stop" && l.version(c) != nil && over(l.version(c), l.of(c.Key))
+	if l.still != "" && !collected && !restarts && !finishes && !l.selfInflicted(c) {
 		l.violate(l.still, "%s of %s", verb, c.Name)
 	}
 	switch verb {

@@ -127,6 +127,18 @@ func over(v *pod.Pod, lives []*life) bool {
 	})
 }
 
+// lastEnd returns when the last main container of a pod that is over ended.
+func lastEnd(v *pod.Pod, lives []*life) (last time.Time) {
+	for _, c := range lives {
+		if c.PodHash == v.Hash && roleOf(v.Object, c.Identity.Name) == primary && !c.IsSandbox() {
+			if c.ended.After(last) {
+				last = c.ended
+			}
+		}
+	}
+	return last
+}
+
 // lastOut checks that the agent ends a sidecar only when nothing runs any more that
 // it has to outlast, or for its own sake, or when the grace period may be over.
 func (l *laws) lastOut(c *life, others []*life) {
@@ -143,7 +155,8 @@ func (l *laws) lastOut(c *life, others []*life) {
 		grace = min(grace, time.Duration(*p.Object.Spec.TerminationGracePeriodSeconds)*time.Second)
 		return false
 	})
-	if edited || time.Now().Before(l.rough) || l.truth.unlike(c.Key, c.made, same) && l.truth.unwantedFor(c.Key, same) >= grace {
+	outlived := over(v, others) && time.Since(lastEnd(v, others)) >= grace
+	if edited || outlived || time.Now().Before(l.rough) || l.truth.unlike(c.Key, c.made, same) && l.truth.unwantedFor(c.Key, same) >= grace {
 		return
 	}
 	place := func(name string) int {
