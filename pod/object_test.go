@@ -62,6 +62,7 @@ func TestObjectKeyText(t *testing.T) {
 func TestResolveObjects(t *testing.T) {
 	tests := map[string]struct {
 		objects   []*pod.Object
+		unheard   bool // one source was not looked at yet
 		held      pod.Origin
 		want      map[string]string
 		conflicts []pod.Conflict
@@ -86,6 +87,12 @@ func TestResolveObjects(t *testing.T) {
 			want:      map[string]string{"x": "http://h/p"},
 			conflicts: []pod.Conflict{{Object: objectKey("x"), Winner: web, Loser: fileA, Line: 1}},
 		},
+		"nobody takes it over before all were looked at": {
+			objects: []*pod.Object{supply("x", fileA), supply("y", fileA)},
+			held:    web,
+			unheard: true,
+			want:    map[string]string{"y": "/m/a.yaml"},
+		},
 		"who no longer supplies it loses it without a conflict": {
 			objects: []*pod.Object{supply("x", fileB)},
 			held:    fileA,
@@ -94,7 +101,15 @@ func TestResolveObjects(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, conflicts := objects(test.objects...).ResolveObjects(map[pod.ObjectKey]pod.Origin{objectKey("x"): test.held})
+			s := objects(test.objects...)
+			if test.unheard {
+				s.Sources = append(s.Sources, pod.Source{})
+			}
+			held := map[pod.ObjectKey]pod.Origin{}
+			if test.held != (pod.Origin{}) {
+				held[objectKey("x")] = test.held
+			}
+			got, conflicts := s.ResolveObjects(held)
 			if diff := cmp.Diff(test.want, briefObjects(got)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}

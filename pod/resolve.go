@@ -54,6 +54,9 @@ func (o *Object) origin() Origin { return o.Origin }
 
 // ResolveObjects picks, for each object, the supply that holds: that of the
 // origin that held it before (held) as long as it supplies it, else the first.
+// Before every source was looked at once, one that was held is not there rather
+// than another's: who held it may yet answer.
+//
 // Conflicts are sorted by key, then by the origin that lost. With the origins
 // that it leads to as held, the outcome is the same again.
 func (s Set) ResolveObjects(held map[ObjectKey]Origin) (objects map[ObjectKey]*Object, conflicts []Conflict) {
@@ -62,7 +65,11 @@ func (s Set) ResolveObjects(held map[ObjectKey]Origin) (objects map[ObjectKey]*O
 		if len(claims) == 0 {
 			continue
 		}
-		winner := pick(claims, held[key], (*Object).origin)
+		holder, had := held[key]
+		winner := pick(claims, holder, (*Object).origin)
+		if had && winner.Origin != holder && !s.LookedAt() {
+			continue
+		}
 		objects[key] = winner
 		for _, o := range claims {
 			if o != winner {
