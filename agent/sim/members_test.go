@@ -130,10 +130,9 @@ func over(v *pod.Pod, lives []*life) bool {
 // lastEnd returns when the last main container of a pod that is over ended.
 func lastEnd(v *pod.Pod, lives []*life) (last time.Time) {
 	for _, c := range lives {
-		if c.PodHash == v.Hash && roleOf(v.Object, c.Identity.Name) == primary && !c.IsSandbox() {
-			if c.ended.After(last) {
-				last = c.ended
-			}
+		main := c.PodHash == v.Hash && !c.IsSandbox() && roleOf(v.Object, c.Identity.Name) == primary
+		if main && c.ended.After(last) {
+			last = c.ended
 		}
 	}
 	return last
