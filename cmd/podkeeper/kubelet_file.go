@@ -239,24 +239,114 @@ func readHeaders(n *yaml.Node) ([]string, error) {
 
 // kubeletFieldsWithoutCounterpart are the other fields that a kubelet knows.
 const kubeletFieldsWithoutCounterpart = `
-	address authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
-	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval
-	containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions
-	cpuManagerReconcilePeriod crashLoopBackOff enableContentionProfiling enableControllerAttachDetach
-	enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
-	enableSystemLogQuery enforceNodeAllocatable eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod
-	evictionMinimumReclaim evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1
-	failSwapOn featureGates hairpinMode healthzBindAddress healthzPort imageGCHighThresholdPercent
-	imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy
-	imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS
-	kubeReserved kubeReservedCgroup kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains
-	maxOpenFiles maxParallelImagePulls maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor
-	mergeDefaultEvictionSettings nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency
-	nodeStatusUpdateFrequency oomScoreAdj podCIDR podsPerCore port
-	preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
-	registerNode registerWithTaints registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates
-	runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion
-	shutdownGracePeriod shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
-	streamingConnectionIdleTimeout syncFrequency systemCgroups systemReserved systemReservedCgroup
-	tlsCertFile tlsCipherSuites tlsCurvePreferences tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy
-	topologyManagerPolicyOptions topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod`
+	address
+	authentication
+	authorization
+	cgroupDriver
+	cgroupRoot
+	cgroupsPerQOS
+	configMapAndSecretChangeDetectionStrategy
+	containerLogMaxWorkers
+	containerLogMonitorInterval
+	containerRuntimeEndpoint
+	contentType
+	cpuCFSQuota
+	cpuCFSQuotaPeriod
+	cpuManagerPolicy
+	cpuManagerPolicyOptions
+	cpuManagerReconcilePeriod
+	crashLoopBackOff
+	enableContentionProfiling
+	enableControllerAttachDetach
+	enableDebugFlagsHandler
+	enableDebuggingHandlers
+	enableProfilingHandler
+	enableServer
+	enableSystemLogHandler
+	enableSystemLogQuery
+	enforceNodeAllocatable
+	eventBurst
+	eventRecordQPS
+	evictionHard
+	evictionMaxPodGracePeriod
+	evictionMinimumReclaim
+	evictionPressureTransitionPeriod
+	evictionSoft
+	evictionSoftGracePeriod
+	failCgroupV1
+	failSwapOn
+	featureGates
+	hairpinMode
+	healthzBindAddress
+	healthzPort
+	imageGCHighThresholdPercent
+	imageGCLowThresholdPercent
+	imageMaximumGCAge
+	imageMinimumGCAge
+	imagePullCredentialsVerificationPolicy
+	imageServiceEndpoint
+	iptablesDropBit
+	iptablesMasqueradeBit
+	kernelMemcgNotification
+	kubeAPIBurst
+	kubeAPIQPS
+	kubeReserved
+	kubeReservedCgroup
+	kubeletCgroups
+	localStorageCapacityIsolation
+	logging
+	makeIPTablesUtilChains
+	maxOpenFiles
+	maxParallelImagePulls
+	maxPods
+	memoryManagerPolicy
+	memorySwap
+	memoryThrottlingFactor
+	mergeDefaultEvictionSettings
+	nodeLeaseDurationSeconds
+	nodeStatusMaxImages
+	nodeStatusReportFrequency
+	nodeStatusUpdateFrequency
+	oomScoreAdj
+	podCIDR
+	podsPerCore
+	port
+	preloadedImagesVerificationAllowlist
+	protectKernelDefaults
+	providerID
+	qosReserved
+	readOnlyPort
+	registerNode
+	registerWithTaints
+	registryBurst
+	registryPullQPS
+	reservedMemory
+	reservedSystemCPUs
+	rotateCertificates
+	runtimeRequestTimeout
+	seccompDefault
+	serializeImagePulls
+	serverTLSBootstrap
+	showHiddenMetricsForVersion
+	shutdownGracePeriod
+	shutdownGracePeriodByPodPriority
+	shutdownGracePeriodCriticalPods
+	singleProcessOOMKill
+	streamingConnectionIdleTimeout
+	syncFrequency
+	systemCgroups
+	systemReserved
+	systemReservedCgroup
+	tlsCertFile
+	tlsCipherSuites
+	tlsCurvePreferences
+	tlsMinVersion
+	tlsPrivateKeyFile
+	topologyManagerPolicy
+	topologyManagerPolicyOptions
+	topologyManagerScope
+	tracing
+	userNamespaces
+	volumePluginDir
+	volumeStatsAggPeriod
+`
