@@ -52,6 +52,7 @@ func machine(cfg Config) reconcile.Node {
 	if err := unix.Statfs(cfg.RootDir, &disk); err == nil {
 		node.Storage = int64(disk.Blocks) * disk.Bsize
 	}
+	node.Allocatable = reconcile.Allocatable{CPU: 1000 * node.CPUs, Memory: node.Memory, Storage: node.Storage}
 	return node
 }
 

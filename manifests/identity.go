@@ -95,7 +95,7 @@ func tolerate(object *v1.Pod, want v1.Toleration) {
 // finish drops what an API server would keep in a pod and adds what the agent
 // says of it. There is no time among it: the same text gives the same pod.
 func finish(object *v1.Pod, source pod.SourceKind, nodeName string) {
-	if priority := Priority(object); priority != 0 {
+	if priority := pod.Priority(object); priority != 0 {
 		object.Spec.Priority = &priority // as an API server would, of the class
 	}
 	object.Spec.NodeName = strings.ToLower(nodeName)

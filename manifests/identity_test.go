@@ -169,7 +169,7 @@ func TestPriority(t *testing.T) {
 			spec = "{" + spec + "}"
 		}
 		p := one(t, fmt.Sprintf(text, spec), pod.FileSource).Object
-		if got := manifests.Priority(p); got != want || want != 0 && *p.Spec.Priority != want {
+		if got := pod.Priority(p); got != want || want != 0 && *p.Spec.Priority != want {
 			t.Errorf("%s: got %d, and %v in the pod; want %d", spec, got, p.Spec.Priority, want)
 		}
 	}

@@ -6,28 +6,6 @@ import (
 	"github.com/podkeeper/podkeeper/manifests/defaults"
 )
 
-// The priorities of the two classes that every API server has, and that need
-// none: system-cluster-critical and system-node-critical.
-const (
-	ClusterCritical int32 = 2_000_000_000
-	NodeCritical    int32 = 2_000_001_000
-)
-
-// Priority returns the priority of a pod. Where its class is none of those two,
-// only an API server would know what the class stands for.
-func Priority(p *v1.Pod) int32 {
-	switch {
-	case p.Spec.Priority != nil:
-		return *p.Spec.Priority
-	case p.Spec.PriorityClassName == "system-node-critical":
-		return NodeCritical
-	case p.Spec.PriorityClassName == "system-cluster-critical":
-		return ClusterCritical
-	default:
-		return 0
-	}
-}
-
 // ContainerRequests returns what the containers of a pod ask for together, at
 // the hungriest moment of its life.
 func ContainerRequests(p *v1.Pod) v1.ResourceList {

@@ -90,6 +90,8 @@ type Node struct {
 	// Memory and Storage (where the root dir is) are in bytes, CPUs are whole ones;
 	// 0 is unknown.
 	Memory, Storage, CPUs int64
+	// Allocatable is what pods may ask for together.
+	Allocatable Allocatable
 	// Addresses are the node's, the preferred one first, one of each family.
 	Addresses []string
 	// ResolvConf is the file of the resolvers of pods; "" is the node's own.
@@ -103,6 +105,15 @@ type Node struct {
 	SCTP bool
 	// HugePages are those set aside, in bytes, by the resource of their size.
 	HugePages map[v1.ResourceName]int64
+}
+
+// Allocatable is what of the machine is for pods: its capacity less what is kept
+// for others. 0 is unknown, and limits nothing.
+type Allocatable struct {
+	CPU     int64 // in thousandths of one
+	Memory  int64 // in bytes
+	Storage int64 // for what pods write that does not last, in bytes
+	Pods    int64
 }
 
 // HookState is what a postStart hook has come to.

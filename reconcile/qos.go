@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 // What the kernel's choice of whom to kill first is told of the classes.
@@ -18,7 +19,7 @@ const (
 // on a node with that many bytes of memory: the more of it the container asked
 // for, the less it is to be killed.
 func oomScoreAdj(p *v1.Pod, c *v1.Container, memory int64) int {
-	if manifests.Priority(p) >= manifests.NodeCritical {
+	if pod.Priority(p) >= pod.NodeCritical {
 		return lastToKill
 	}
 	switch manifests.QOSClass(p) {
