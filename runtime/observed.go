@@ -44,6 +44,8 @@ type Container struct {
 	// HostNetwork is set on a sandbox that has none.
 	HostNetwork bool
 	Resources   Resources
+	// CgroupParent is the one that it was made with, "" for the engine's own.
+	CgroupParent string
 	// Drift names the settings of the agent that it was made with and that differ
 	// now, each with both values. They hold from the next create.
 	Drift []string

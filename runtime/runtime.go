@@ -111,7 +111,25 @@ type Features struct {
 	AppArmor, SELinux, Seccomp               bool
 	// Handlers are what ContainerSpec.Handler may name, sorted.
 	Handlers []string
+	// CgroupDriver is who makes the engine's cgroups, which decides how a
+	// CgroupParent is spelled; "" where it says nothing of them.
+	CgroupDriver CgroupDriver
+	// CgroupVersion is 1 or 2; 0 where the engine does not say.
+	CgroupVersion int
+	// Root is the folder of the engine's data on the host; "" where it does not say.
+	Root string
 }
+
+// CgroupDriver is who makes cgroups.
+type CgroupDriver string
+
+// The cgroup drivers.
+const (
+	// Cgroupfs: the engine itself, as folders. Parents are paths: "/kubepods/pod1".
+	Cgroupfs CgroupDriver = "cgroupfs"
+	// Systemd: systemd, as units. Parents are names of slices: "kubepods-pod1.slice".
+	Systemd CgroupDriver = "systemd"
+)
 
 // PullProgress is how far a pull is.
 type PullProgress struct {

@@ -17,6 +17,9 @@ type SandboxSpec struct {
 	Sysctls map[string]string
 	// Security is that of the sandbox's own process.
 	Security Security
+	// CgroupParent is the cgroup in which that of the container is made, as
+	// [Features.CgroupDriver] has it spelled; "" leaves it to the engine.
+	CgroupParent string
 }
 
 // DNS is what a resolv.conf says. Servers are addresses, at least one; options are
@@ -72,6 +75,8 @@ type ContainerSpec struct {
 	// Handler is the OCI runtime that runs it, by the engine's name; "" is its default.
 	Handler  string
 	Security Security
+	// CgroupParent as in [SandboxSpec]: that of the sandbox.
+	CgroupParent string
 }
 
 // Mount puts a path of the host, which must exist, or the content of an image

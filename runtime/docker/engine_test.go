@@ -3,6 +3,8 @@ package docker_test
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,24 +28,50 @@ func TestContract(t *testing.T) {
 	runtimetest.Run(t, func(t *testing.T) runtimetest.Env {
 		turn <- struct{}{}
 		t.Cleanup(func() { <-turn })
+		parent := cgroupParent(t) // goes after what was in it
 		ours, rootDir := newRuntime(t, docker.Config{})
 		theirs, _ := newRuntime(t, docker.Config{})
 		return runtimetest.Env{
-			Runtime:    ours,
-			RootDir:    rootDir,
-			Other:      theirs,
-			Image:      busybox,
-			Missing:    "127.0.0.1:1/nobody/has-this:1",
-			Forever:    []string{"sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"},
-			IgnoreTERM: []string{"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"},
-			Settle:     500 * time.Millisecond,
-			Exit:       func(code int) []string { return []string{"sh", "-c", "exit " + string(rune('0'+code))} },
-			FailStart:  []string{"/no/such/program"},
-			Hang:       []string{"sh", "-c", "sleep 1000; true"},
-			Say:        func(lines ...string) []string { return append([]string{"printf", "%s\\n"}, lines...) },
-			Somebody:   somebody{raw(t)},
+			Runtime:      ours,
+			RootDir:      rootDir,
+			Other:        theirs,
+			Image:        busybox,
+			Missing:      "127.0.0.1:1/nobody/has-this:1",
+			Forever:      []string{"sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"},
+			IgnoreTERM:   []string{"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"},
+			Settle:       500 * time.Millisecond,
+			Exit:         func(code int) []string { return []string{"sh", "-c", "exit " + string(rune('0'+code))} },
+			FailStart:    []string{"/no/such/program"},
+			Hang:         []string{"sh", "-c", "sleep 1000; true"},
+			Say:          func(lines ...string) []string { return append([]string{"printf", "%s\\n"}, lines...) },
+			CgroupParent: parent,
+			Somebody:     somebody{raw(t)},
 		}
 	})
+}
+
+// cgroupParent returns a cgroup that this machine's engine can be told, which goes
+// with the test.
+func cgroupParent(t *testing.T) string {
+	t.Helper()
+	info, err := raw(t).Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.CgroupDriver == "systemd" {
+		return "podkeepertest.slice" // which systemd drops when it is empty
+	}
+	t.Cleanup(func() {
+		for _, pattern := range []string{"/sys/fs/cgroup/podkeepertest", "/sys/fs/cgroup/*/podkeepertest"} {
+			left, _ := filepath.Glob(pattern)
+			for _, dir := range left {
+				if err := os.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	return "/podkeepertest"
 }
 
 // newRuntime returns a Runtime with a root dir of its own, whose containers go

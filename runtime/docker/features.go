@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,7 +45,10 @@ func (r *Runtime) features(ctx context.Context, e *engine) (runtime.Features, er
 		RecursiveReadOnly: e.knows(recursiveReadOnlyAPI) && kernelSetsMountAttributes(info.KernelVersion),
 		ImageMounts:       e.knows(imageMountAPI),
 		Handlers:          slices.Sorted(maps.Keys(info.Runtimes)),
+		CgroupDriver:      runtime.CgroupDriver(info.CgroupDriver),
+		Root:              info.DockerRootDir,
 	}
+	f.CgroupVersion, _ = strconv.Atoi(info.CgroupVersion)
 	for _, option := range info.SecurityOptions {
 		name, _, _ := strings.Cut(strings.TrimPrefix(option, "name="), ",")
 		switch name {

@@ -22,12 +22,13 @@ func TestFeatures(t *testing.T) {
 		api, info string
 		want      runtime.Features
 	}{
-		"20.10, bare":               {"1.41", `{"KernelVersion": "6.1.0-13-amd64"}`, runtime.Features{}},
-		"20.10, Debian":             {"1.41", `{"KernelVersion": "6.1.0", "SecurityOptions": ["name=apparmor", "name=seccomp,profile=default", "name=cgroupns"]}`, runtime.Features{AppArmor: true, Seccomp: true}},
-		"two runtimes":              {"1.41", `{"Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}}}`, runtime.Features{Handlers: []string{"nvidia", "runc"}}},
-		"25":                        {"1.44", `{"KernelVersion": "5.12.0"}`, runtime.Features{RecursiveReadOnly: true}},
-		"25, old kernel":            {"1.44", `{"KernelVersion": "5.10.0"}`, runtime.Features{}},
-		"28, SELinux, mapped users": {"1.48", `{"KernelVersion": "6.1.0", "SecurityOptions": ["name=selinux", "name=seccomp,profile=builtin", "name=userns"]}`, runtime.Features{RecursiveReadOnly: true, ImageMounts: true, SELinux: true, Seccomp: true, OwnUsers: true}},
+		"20.10, bare":                        {"1.41", `{"KernelVersion": "6.1.0-13-amd64"}`, runtime.Features{}},
+		"20.10, Debian":                      {"1.41", `{"KernelVersion": "6.1.0", "SecurityOptions": ["name=apparmor", "name=seccomp,profile=default", "name=cgroupns"]}`, runtime.Features{AppArmor: true, Seccomp: true}},
+		"where its cgroups and its data are": {"1.41", `{"CgroupDriver": "systemd", "CgroupVersion": "2", "DockerRootDir": "/var/lib/docker"}`, runtime.Features{CgroupDriver: runtime.Systemd, CgroupVersion: 2, Root: "/var/lib/docker"}},
+		"two runtimes":                       {"1.41", `{"Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}}}`, runtime.Features{Handlers: []string{"nvidia", "runc"}}},
+		"25":                                 {"1.44", `{"KernelVersion": "5.12.0"}`, runtime.Features{RecursiveReadOnly: true}},
+		"25, old kernel":                     {"1.44", `{"KernelVersion": "5.10.0"}`, runtime.Features{}},
+		"28, SELinux, mapped users":          {"1.48", `{"KernelVersion": "6.1.0", "SecurityOptions": ["name=selinux", "name=seccomp,profile=builtin", "name=userns"]}`, runtime.Features{RecursiveReadOnly: true, ImageMounts: true, SELinux: true, Seccomp: true, OwnUsers: true}},
 	} {
 		engine := newScript(t, map[string][]answer{"GET /info": {status(http.StatusOK, test.info)}})
 		engine.API = test.api

@@ -37,6 +37,8 @@ func observe(s settings, in container.InspectResponse) (runtime.Container, bool)
 		LogPath:   in.LogPath,
 		Resources: observedResources(in.HostConfig.Resources),
 		Drift:     s.drift(id, in),
+
+		CgroupParent: in.HostConfig.CgroupParent,
 	}
 	switch {
 	case c.State == runtime.Running:

@@ -45,7 +45,7 @@ func sandboxRequest(s settings, spec runtime.SandboxSpec, image string, oomFloor
 	req.host.IpcMode = container.IPCModeShareable
 	tellDNS(req.host, spec.DNS)
 	req.host.OomScoreAdj = max(sandboxOOMScoreAdj, oomFloor)
-	req.host.CPUShares = minCPUShares
+	req.host.CPUShares, req.host.CgroupParent = minCPUShares, spec.CgroupParent
 	if spec.HostNetwork {
 		req.config.Hostname, req.config.Domainname = "", ""
 		req.host.NetworkMode = "host"
@@ -85,6 +85,7 @@ func containerRequest(s settings, spec runtime.ContainerSpec, oomFloor int) requ
 	req.host.Runtime = spec.Handler
 	req.host.OomScoreAdj = max(spec.OOMScoreAdj, oomFloor)
 	req.host.Resources = resources(spec.Resources)
+	req.host.CgroupParent = spec.CgroupParent
 	req.host.Mounts = mounts(spec.Mounts)
 	req.host.Devices = devices(spec.Mounts)
 	req.secure(spec.Security)

@@ -128,7 +128,7 @@ func (c *Client) EnsureSandbox(ctx context.Context, spec runtime.SandboxSpec) (r
 	err := c.do(ctx, "create", spec.ContainerName(), 10*time.Millisecond, 60*time.Millisecond, func() error {
 		id = c.ensure(spec.Identity, func(n *container) {
 			n.SandboxSpec = &spec
-			n.Image, n.HostNetwork = "pause", spec.HostNetwork
+			n.Image, n.HostNetwork, n.CgroupParent = "pause", spec.HostNetwork, spec.CgroupParent
 			if !spec.HostNetwork {
 				n.ports = spec.Ports
 			}
@@ -158,7 +158,7 @@ func (c *Client) EnsureContainer(ctx context.Context, spec runtime.ContainerSpec
 		id = c.ensure(spec.Identity, func(n *container) {
 			n.Spec = &spec
 			n.Image, n.ImageID = spec.Image, c.engine.imageID(spec.Image)
-			n.Resources = spec.Resources
+			n.Resources, n.CgroupParent = spec.Resources, spec.CgroupParent
 			n.program = c.engine.Program(spec)
 		})
 		return nil

@@ -14,16 +14,17 @@ func TestConformance(t *testing.T) {
 		engine := fake.New(fake.Config{Fate: fake.Immediate()})
 		engine.SetImage("busybox:stable", fake.Image{Present: true})
 		return runtimetest.Env{
-			Runtime:    engine.Client("/var/lib/ours"),
-			RootDir:    "/var/lib/ours",
-			Other:      engine.Client("/var/lib/theirs"),
-			Image:      "busybox:stable",
-			Missing:    "registry.invalid/missing:1",
-			Forever:    []string{"run"},
-			IgnoreTERM: []string{"ignore-term"},
-			Exit:       func(code int) []string { return []string{fmt.Sprintf("exit=%d", code)} },
-			FailStart:  []string{"fail-start"},
-			Hang:       []string{"hang"},
+			Runtime:      engine.Client("/var/lib/ours"),
+			RootDir:      "/var/lib/ours",
+			Other:        engine.Client("/var/lib/theirs"),
+			Image:        "busybox:stable",
+			Missing:      "registry.invalid/missing:1",
+			Forever:      []string{"run"},
+			IgnoreTERM:   []string{"ignore-term"},
+			Exit:         func(code int) []string { return []string{fmt.Sprintf("exit=%d", code)} },
+			FailStart:    []string{"fail-start"},
+			Hang:         []string{"hang"},
+			CgroupParent: "/kubepods/pod1",
 			Say: func(lines ...string) []string {
 				words := []string{"exit=0"}
 				for _, line := range lines {

@@ -18,7 +18,8 @@ type Config struct {
 	// Exec says what a command in a container is; ParseExec if nil. It must not call
 	// back.
 	Exec func(container View, command []string) Program
-	// Features are what the engine says that it can do.
+	// Features are what the engine says that it can do; of cgroups and its data, if
+	// nothing is set, what a Docker Engine says on cgroup v1.
 	Features runtime.Features
 	// Wall is the machine's wall clock; time.Now if nil.
 	Wall func() time.Time

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -82,6 +83,9 @@ func (c *Client) Features(ctx context.Context) (runtime.Features, error) {
 	var f runtime.Features
 	err := c.do(ctx, "features", c.rootDir, time.Millisecond, 10*time.Millisecond, func() error {
 		f = c.engine.Features
+		f.CgroupDriver = cmp.Or(f.CgroupDriver, runtime.Cgroupfs)
+		f.CgroupVersion = cmp.Or(f.CgroupVersion, 1)
+		f.Root = cmp.Or(f.Root, "/var/lib/docker")
 		return nil
 	})
 	if err != nil {

@@ -244,6 +244,27 @@ func removeTwice(t *testing.T, b bench) {
 	}
 }
 
+func cgroupParent(t *testing.T, b bench) {
+	spec := b.sandboxSpec()
+	spec.CgroupParent = b.CgroupParent
+	sandbox, err := b.Runtime.EnsureSandbox(b.ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := b.containerSpec(sandbox, "app", b.Forever)
+	c.CgroupParent = sandbox.CgroupParent
+	id, err := b.Runtime.EnsureContainer(b.ctx, c)
+	if err == nil {
+		err = b.Runtime.Start(b.ctx, id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.inspect(t, id).CgroupParent; sandbox.CgroupParent != b.CgroupParent || got != b.CgroupParent {
+		t.Errorf("sandbox in %q, container in %q; want both in %q", sandbox.CgroupParent, got, b.CgroupParent)
+	}
+}
+
 func resources(t *testing.T, b bench) {
 	spec := b.containerSpec(b.sandbox(t), "app", b.Forever)
 	spec.Resources = runtime.Resources{CPUShares: 512, CPUPeriod: 100_000, CPUQuota: 50_000, Memory: 64 << 20, Pids: 100}

@@ -38,6 +38,8 @@ type Env struct {
 	Hang []string
 	// FailStart cannot be started: there is no such program.
 	FailStart []string
+	// CgroupParent is one that this engine takes.
+	CgroupParent string
 
 	Somebody Somebody
 }
@@ -82,6 +84,7 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"inspect of what is gone or not ours":                   inspectNotOurs,
 		"what is not ours is neither listed nor touched":        foreign,
 		"agents with other root dirs do not see each other":     rootDirs,
+		"a sandbox and a container in a cgroup":                 cgroupParent,
 		"resources change in place":                             resources,
 		"a restart by somebody shows":                           restarted,
 		"watch tells of every change of ours":                   watch,

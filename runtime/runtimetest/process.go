@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +79,12 @@ func logTail(t *testing.T, b bench) {
 }
 
 func features(t *testing.T, b bench) {
-	if _, err := b.Runtime.Features(b.ctx); err != nil {
-		t.Error(err)
+	f, err := b.Runtime.Features(b.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := f.CgroupDriver == runtime.Cgroupfs || f.CgroupDriver == runtime.Systemd
+	if !driver || f.CgroupVersion < 1 || f.CgroupVersion > 2 || !filepath.IsAbs(f.Root) {
+		t.Errorf("got %+v, want how it makes cgroups and where its data are", f)
 	}
 }
