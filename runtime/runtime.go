@@ -21,6 +21,8 @@ var (
 	// ErrUnsupported: this engine, or the machine that it runs on, cannot do what
 	// is asked; nothing was made.
 	ErrUnsupported = errors.New("not supported by the engine")
+	// ErrInUse: a container or another image needs the image; it is as it was.
+	ErrInUse = errors.New("in use")
 	// ErrUnavailable: the engine does not answer, or not in time.
 	ErrUnavailable = errors.New("engine unavailable")
 )
@@ -78,6 +80,11 @@ type Runtime interface {
 	// called from one goroutine. ErrImageNotFound and ErrImageDenied are what the
 	// registry says: for what needs a login, some say one and some the other.
 	Pull(ctx context.Context, ref string, auth Auth, progress func(PullProgress)) error
+	// Images returns every image of the engine, whoever's, in no order.
+	Images(context.Context) ([]StoredImage, error)
+	// RemoveImage removes the image of that ID with all its names. One that is gone
+	// is success. ErrInUse where StoredImage.InUse is true; it keeps its names then.
+	RemoveImage(ctx context.Context, id string) error
 
 	// Features returns what this engine can do. It may be another one after Watch
 	// returned.
@@ -101,6 +108,23 @@ type ImageInfo struct {
 	StopSignal string
 	// Digests are the references by digest under which it was pulled.
 	Digests []string
+}
+
+// StoredImage is one image that the engine has.
+type StoredImage struct {
+	// ID is the image's own digest.
+	ID string
+	// Names are its references by tag, as the engine spells them, and Digests those
+	// by digest. One without either is known by its ID only.
+	Names, Digests []string
+	// Size in bytes, of its layers together: those that it shares with others too.
+	Size int64
+	// Built is when it was made, which says nothing of when it came here; zero where
+	// the image does not say.
+	Built time.Time
+	// InUse: a container of the engine needs it, running or not and whoever's, or an
+	// image that was made from it.
+	InUse bool
 }
 
 // Features are what not every engine, or not every machine, can do.

@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"github.com/podkeeper/podkeeper/runtime"
@@ -161,6 +162,30 @@ func (s somebody) Restart(t *testing.T, id string) {
 func (s somebody) Remove(t *testing.T, id string) {
 	t.Helper()
 	if err := s.ContainerRemove(t.Context(), id, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s somebody) MakeImage(t *testing.T, names ...string) {
+	t.Helper()
+	base, err := s.ContainerCreate(t.Context(), &container.Config{Image: busybox}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(t, s.Client, base.ID)
+	made, err := s.ContainerCommit(t.Context(), base.ID, container.CommitOptions{Reference: names[0], Changes: []string{"LABEL made.for=" + names[0]}})
+	for _, name := range names {
+		if err == nil {
+			err = s.ImageTag(t.Context(), made.ID, name)
+		}
+		t.Cleanup(func() {
+			_, err := s.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{})
+			if err != nil && !errdefs.IsNotFound(err) {
+				t.Errorf("remove image %s: %v", name, err)
+			}
+		})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

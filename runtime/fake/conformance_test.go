@@ -68,6 +68,12 @@ func (s somebody) Remove(t *testing.T, id string) {
 	}
 }
 
+func (s somebody) MakeImage(_ *testing.T, names ...string) {
+	for _, name := range names {
+		s.engine.SetImage(name, fake.Image{Present: true, ID: "sha256:" + names[0], Size: 1 << 20})
+	}
+}
+
 func (s somebody) Running(_ *testing.T, id string) (running, there bool) {
 	for _, c := range s.engine.Containers() {
 		if c.ID == id {

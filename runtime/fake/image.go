@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/podkeeper/podkeeper/runtime"
@@ -16,6 +19,10 @@ type Image struct {
 	Denied   bool
 	// Login is what a pull has to bring; the zero one lets everybody pull.
 	Login runtime.Auth
+	// ID is the image's; "" is one of its own. References that share one are names of
+	// one image.
+	ID   string
+	Size int64
 	// User and StopSignal are what the image says of itself.
 	User, StopSignal string
 }
@@ -28,7 +35,7 @@ func (e *Engine) SetImage(ref string, i Image) {
 }
 
 func (e *Engine) imageID(ref string) string {
-	return fmt.Sprintf("sha256:%016x", e.Fate.Hash("image", ref))
+	return cmp.Or(e.images[ref].ID, fmt.Sprintf("sha256:%016x", e.Fate.Hash("image", ref)))
 }
 
 // Image implements runtime.Runtime.
@@ -67,6 +74,74 @@ func (c *Client) Pull(ctx context.Context, ref string, auth runtime.Auth, progre
 	}
 	if progress != nil {
 		progress(runtime.PullProgress{Image: ref, Done: 1, Layers: 1, Bytes: 1 << 20, Total: 1 << 20})
+	}
+	return nil
+}
+
+// Images implements runtime.Runtime.
+func (c *Client) Images(ctx context.Context) ([]runtime.StoredImage, error) {
+	var list []runtime.StoredImage
+	err := c.do(ctx, "images", c.rootDir, time.Millisecond, 10*time.Millisecond, func() error {
+		list = c.engine.stored()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	return list, nil
+}
+
+// stored returns what is present, by reference.
+func (e *Engine) stored() []runtime.StoredImage {
+	var list []runtime.StoredImage
+	for _, ref := range slices.Sorted(maps.Keys(e.images)) {
+		image := e.images[ref]
+		if !image.Present {
+			continue
+		}
+		id := e.imageID(ref)
+		at := slices.IndexFunc(list, func(i runtime.StoredImage) bool { return i.ID == id })
+		if at < 0 {
+			at = len(list)
+			list = append(list, runtime.StoredImage{ID: id, Size: image.Size, InUse: e.imageInUse(id)})
+		}
+		if strings.Contains(ref, "@") {
+			list[at].Digests = append(list[at].Digests, ref)
+		} else {
+			list[at].Names = append(list[at].Names, ref)
+		}
+	}
+	return list
+}
+
+func (e *Engine) imageInUse(id string) bool {
+	for _, c := range e.containers {
+		if c.ImageID == id {
+			return true
+		}
+		if c.Spec != nil && slices.ContainsFunc(c.Spec.Mounts, func(m runtime.Mount) bool { return m.Image != "" && e.imageID(m.Image) == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// RemoveImage implements runtime.Runtime.
+func (c *Client) RemoveImage(ctx context.Context, id string) error {
+	err := c.do(ctx, "remove-image", id, 5*time.Millisecond, 500*time.Millisecond, func() error {
+		if c.engine.imageInUse(id) {
+			return runtime.ErrInUse
+		}
+		for ref, image := range c.engine.images {
+			if image.Present && c.engine.imageID(ref) == id {
+				image.Present = false
+				c.engine.images[ref] = image
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove image %s: %w", id, err)
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ type Somebody interface {
 	Restart(t *testing.T, id string)
 	// Remove removes a container, running or not.
 	Remove(t *testing.T, id string)
+	// MakeImage makes an image that nothing else is like, under these names. It goes
+	// with the test, and so do its names.
+	MakeImage(t *testing.T, names ...string)
 	// Running reports whether the container is there and runs; there whether it is.
 	Running(t *testing.T, id string) (running, there bool)
 }
@@ -90,6 +93,8 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"watch tells of every change of ours":                   watch,
 		"watch ends with its context":                           watchEnds,
 		"images":                                                images,
+		"an image goes with all its names":                      imageRemoved,
+		"an image in use stays, and keeps its names":            imageInUse,
 		"exec says what a command wrote and came to":            execEnds,
 		"exec is killed when its time is over":                  execKilled,
 		"exec in what does not run":                             execNowhere,
