@@ -79,6 +79,9 @@ type Config struct {
 	// the safe ones.
 	Policy Policy
 
+	// Node is what is done about the machine itself.
+	Node NodeConfig
+
 	// Docker is the engine; its RootDir is set from the one above.
 	Docker DockerConfig
 	// Logs are the folders of log links; zero values are those of a node.
@@ -106,6 +109,9 @@ type Config struct {
 // of the sources. The pods are left running.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return withParts(cfg, log, func(p *parts) error {
+		if err := cfg.Node.prepare(log); err != nil {
+			return err
+		}
 		group, ctx := errgroup.WithContext(ctx)
 		if cfg.Socket != "" {
 			listener, err := server.Listen(cfg.Socket)

@@ -26,6 +26,9 @@ var ErrNotStarted = errors.New("not every pod could be started")
 // one did not, and leaves the pods as they are.
 func Once(ctx context.Context, cfg Config, log *slog.Logger, report func(server.Pod)) error {
 	return withParts(cfg, log, func(p *parts) error {
+		if err := cfg.Node.prepare(log); err != nil {
+			return err
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)

@@ -32,19 +32,21 @@ type kubeletField struct {
 // kubeletFields are those with a counterpart.
 func kubeletFields() map[string]kubeletField {
 	return map[string]kubeletField{
-		"staticPodPath":        {"manifests", readString},
-		"staticPodURL":         {"manifest-url", readString},
-		"staticPodURLHeader":   {"manifest-url-header", readHeaders},
-		"fileCheckFrequency":   {"file-check-frequency", readDuration},
-		"httpCheckFrequency":   {"http-check-frequency", readDuration},
-		"podLogsDir":           {"pod-logs-dir", readString},
-		"clusterDNS":           {"cluster-dns", readList},
-		"clusterDomain":        {"cluster-domain", readString},
-		"resolvConf":           {"resolv-conf", readString},
-		"containerLogMaxSize":  {"container-log-max-size", readSize},
-		"containerLogMaxFiles": {"container-log-max-files", readCount},
-		"podPidsLimit":         {"pod-max-pids", readLimit},
-		"allowedUnsafeSysctls": {"allowed-unsafe-sysctls", readStrings},
+		"staticPodPath":         {"manifests", readString},
+		"staticPodURL":          {"manifest-url", readString},
+		"staticPodURLHeader":    {"manifest-url-header", readHeaders},
+		"fileCheckFrequency":    {"file-check-frequency", readDuration},
+		"httpCheckFrequency":    {"http-check-frequency", readDuration},
+		"podLogsDir":            {"pod-logs-dir", readString},
+		"clusterDNS":            {"cluster-dns", readList},
+		"clusterDomain":         {"cluster-domain", readString},
+		"resolvConf":            {"resolv-conf", readString},
+		"containerLogMaxSize":   {"container-log-max-size", readSize},
+		"containerLogMaxFiles":  {"container-log-max-files", readCount},
+		"podPidsLimit":          {"pod-max-pids", readLimit},
+		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
+		"oomScoreAdj":           {"oom-score-adj", readInteger},
+		"allowedUnsafeSysctls":  {"allowed-unsafe-sysctls", readStrings},
 	}
 }
 
@@ -208,6 +210,27 @@ func readCount(n *yaml.Node) ([]string, error) {
 	return []string{n.Value}, nil
 }
 
+func readBool(n *yaml.Node) ([]string, error) {
+	switch {
+	case isNull(n):
+		return nil, nil
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!bool":
+		return nil, errors.New("want true or false")
+	}
+	return []string{n.Value}, nil
+}
+
+// readInteger leaves it to the flag which ones can be.
+func readInteger(n *yaml.Node) ([]string, error) {
+	switch {
+	case isNull(n):
+		return nil, nil
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!int":
+		return nil, errors.New("want a whole number")
+	}
+	return []string{n.Value}, nil
+}
+
 // readLimit reads a count, or -1 for none.
 func readLimit(n *yaml.Node) ([]string, error) {
 	if n.Kind == yaml.ScalarNode && n.Value == "-1" {
@@ -307,12 +330,10 @@ const kubeletFieldsWithoutCounterpart = `
 	nodeStatusMaxImages
 	nodeStatusReportFrequency
 	nodeStatusUpdateFrequency
-	oomScoreAdj
 	podCIDR
 	podsPerCore
 	port
 	preloadedImagesVerificationAllowlist
-	protectKernelDefaults
 	providerID
 	qosReserved
 	readOnlyPort

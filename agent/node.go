@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+
+	"github.com/podkeeper/podkeeper/node/kernel"
+)
+
+// NodeConfig is what the agent does about the machine itself. Its zero value
+// changes nothing of it.
+type NodeConfig struct {
+	// Kernel says what is done about kernel settings.
+	Kernel kernel.Mode
+	// OOMScoreAdj is how gladly the kernel kills the agent; 0 leaves it as it was
+	// started.
+	OOMScoreAdj int
+}
+
+// What to do about kernel settings that are not as wanted.
+const (
+	LeaveKernel   = kernel.Leave
+	SetKernel     = kernel.Set
+	ProtectKernel = kernel.Protect
+)
+
+// prepare brings the machine to what pods need, once, at the start.
+func (n NodeConfig) prepare(log *slog.Logger) error {
+	if err := kernel.EnsureSettings("/proc/sys", n.Kernel, log); err != nil {
+		return err
+	}
+	have, err := kernel.ReadControllers("/sys/fs/cgroup")
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no cgroups here, as with an engine elsewhere
+	case err != nil:
+		log.Warn("cgroup controllers cannot be looked at", "err", err)
+	default:
+		if err := kernel.CheckControllers(have, false, log); err != nil {
+			return err
+		}
+	}
+	if n.OOMScoreAdj == 0 {
+		return nil
+	}
+	if err := kernel.EnsureOOMScoreAdj("/proc/self", n.OOMScoreAdj); err != nil {
+		log.Warn("the agent may be among the first to be killed when memory runs out", "err", err)
+	}
+	return nil
+}
