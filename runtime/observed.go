@@ -67,6 +67,9 @@ type Resources struct {
 	CPUQuota  int64 // µs per period
 	Memory    int64 // bytes; memory plus swap gets the same value
 	Pids      int64 // processes and threads
+	// CPUSet are the CPUs that it may use, as the kernel spells a list, "0-1,3". An
+	// update without it leaves those that the container has.
+	CPUSet string
 }
 
 // SandboxRef is the sandbox a container was created in: its id, and when that

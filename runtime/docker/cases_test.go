@@ -74,6 +74,7 @@ func TestSmallestLimits(t *testing.T) {
 		"reqonly": {CPUShares: 256},
 		"limonly": {CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20},
 		"none":    {CPUShares: 2},
+		"pinned":  {CPUShares: 2, CPUSet: "0"},
 	} {
 		spec := p.spec(sandbox, name, busybox, "sleep", "1000")
 		spec.Resources = want
@@ -92,7 +93,13 @@ func TestSmallestLimits(t *testing.T) {
 		if in.HostConfig.MemorySwap != want.Memory {
 			t.Errorf("%s: memory and swap %d, want %d", name, in.HostConfig.MemorySwap, want.Memory)
 		}
-		// Limits are lifted in place.
+		if want.CPUSet != "" {
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", in.State.Pid))
+			if err != nil || !strings.Contains(string(status), "\nCpus_allowed_list:\t0\n") {
+				t.Errorf("%s: its process may run elsewhere (%v):\n%s", name, err, status)
+			}
+		}
+		// Limits are lifted in place, all but the CPUs.
 		if err := p.UpdateResources(t.Context(), id, runtime.Resources{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -101,7 +108,7 @@ func TestSmallestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Resources.CPUPeriod = 0 // without a quota it says nothing
-		if diff := cmp.Diff(runtime.Resources{CPUShares: 1024}, c.Resources); diff != "" {
+		if diff := cmp.Diff(runtime.Resources{CPUShares: 1024, CPUSet: want.CPUSet}, c.Resources); diff != "" {
 			t.Errorf("%s, lifted (-want +got):\n%s", name, diff)
 		}
 	}

@@ -123,7 +123,7 @@ func addresses(settings *container.NetworkSettings) []string {
 
 // observedResources undoes updatedResources.
 func observedResources(r container.Resources) runtime.Resources {
-	out := runtime.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: max(r.CPUQuota, 0), Memory: r.Memory}
+	out := runtime.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: max(r.CPUQuota, 0), Memory: r.Memory, CPUSet: r.CpusetCpus}
 	if out.Memory >= noMemoryLimit {
 		out.Memory = 0
 	}

@@ -159,9 +159,9 @@ func TestObserve(t *testing.T) {
 			func(c *runtime.Container) { c.ExitCode, c.Error = 127, "no such file" },
 		},
 		"limits": {
-			false, `{"HostConfig": {"CpuShares": 2, "CpuPeriod": 100000, "CpuQuota": 1000, "Memory": 64}}`,
+			false, `{"HostConfig": {"CpuShares": 2, "CpuPeriod": 100000, "CpuQuota": 1000, "Memory": 64, "CpusetCpus": "0-1"}}`,
 			func(c *runtime.Container) {
-				c.Resources = runtime.Resources{CPUShares: 2, CPUPeriod: 100000, CPUQuota: 1000, Memory: 64}
+				c.Resources = runtime.Resources{CPUShares: 2, CPUPeriod: 100000, CPUQuota: 1000, Memory: 64, CPUSet: "0-1"}
 			},
 		},
 		"limits that were lifted": {

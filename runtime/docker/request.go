@@ -185,7 +185,7 @@ func propagation(mode v1.MountPropagationMode) mount.Propagation {
 }
 
 func resources(r runtime.Resources) container.Resources {
-	out := container.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: r.CPUQuota, Memory: r.Memory, MemorySwap: r.Memory}
+	out := container.Resources{CPUShares: r.CPUShares, CPUPeriod: r.CPUPeriod, CPUQuota: r.CPUQuota, Memory: r.Memory, MemorySwap: r.Memory, CpusetCpus: r.CPUSet}
 	if out.CPUShares > 0 {
 		out.CPUShares = max(out.CPUShares, minCPUShares)
 	}
@@ -202,7 +202,8 @@ const (
 	noMemoryLimit = 1<<63 - 4096
 )
 
-// updatedResources says each value in full: to an update a zero means as it was.
+// updatedResources says each value in full but the CPUs, which can be changed but
+// not given back: to an update a zero means as it was.
 func updatedResources(r runtime.Resources) container.Resources {
 	out := resources(r)
 	if out.CPUShares == 0 {

@@ -65,7 +65,7 @@ func TestRequests(t *testing.T) {
 			Command: []string{"/bin/echo", "x"}, Args: []string{"a1"}, Env: []string{"A=1=2", "B=l1\nl2"}, WorkingDir: "/w",
 			Stdin: true, StdinOnce: true, TTY: true, HostPID: true, Handler: "nvidia",
 			Mounts:    []runtime.Mount{{HostPath: "/h/rw", ContainerPath: "/c/rw"}, {HostPath: "/h/ro", ContainerPath: "/c/ro", ReadOnly: true}},
-			Resources: runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20},
+			Resources: runtime.Resources{CPUShares: 512, CPUPeriod: 100000, CPUQuota: 50000, Memory: 64 << 20, CPUSet: "2-3"},
 		}},
 		"container_secure": {app: &runtime.ContainerSpec{
 			Identity: identity("app"), Image: "app:1", OOMScoreAdj: adj, SharePID: true, StopSignal: "SIGUSR1",

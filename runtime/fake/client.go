@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -279,6 +280,7 @@ func (c *Client) UpdateResources(ctx context.Context, id string, r runtime.Resou
 		if err != nil {
 			return err
 		}
+		r.CPUSet = cmp.Or(r.CPUSet, found.Resources.CPUSet)
 		found.Resources = r
 		c.engine.changed("update", c.number, found)
 		return nil

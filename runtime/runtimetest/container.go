@@ -281,7 +281,9 @@ func resources(t *testing.T, b bench) {
 	}
 	want := runtime.Resources{CPUShares: 256, CPUPeriod: 100_000, CPUQuota: 20_000, Memory: 128 << 20, Pids: 200}
 	none := runtime.Resources{CPUShares: 2, CPUPeriod: 100_000}
-	for _, want := range []runtime.Resources{want, want, none, want} {
+	pinned, other := none, want
+	pinned.CPUSet, other.CPUSet = "0", "0"
+	for _, want := range []runtime.Resources{want, want, none, want, pinned, other} {
 		if err := b.Runtime.UpdateResources(b.ctx, id, want); err != nil {
 			t.Fatal(err)
 		}
@@ -292,6 +294,12 @@ func resources(t *testing.T, b bench) {
 		if after.Start != before.Start {
 			t.Error("the update restarted it")
 		}
+	}
+	if err := b.Runtime.UpdateResources(b.ctx, id, none); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(pinned, b.inspect(t, id).Resources); diff != "" {
+		t.Errorf("updated without CPUs (-want +got):\n%s", diff)
 	}
 	b.Somebody.Remove(t, id)
 	if err := b.Runtime.UpdateResources(b.ctx, id, want); !errors.Is(err, runtime.ErrNotFound) {
