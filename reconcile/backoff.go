@@ -39,6 +39,10 @@ const imageRecheck = 10 * time.Second
 // stepDelay returns the wait after the n-th failed step in a row, from 1.
 func stepDelay(n int) time.Duration { return doubled(time.Second, time.Minute, n-1) }
 
+// overLimitDelay returns how long a pod stays away that its own limit evicted for
+// the n-th time in a row, from 1.
+func overLimitDelay(n int) time.Duration { return doubled(10*time.Second, 5*time.Minute, n-1) }
+
 func doubled(base, limit time.Duration, times int) time.Duration {
 	d := base
 	for range times {

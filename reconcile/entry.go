@@ -30,6 +30,12 @@ type entry struct {
 	listAfter uint64
 	admitted  *pod.Pod // the version that holds its ports
 	refused   Waiting
+	pressed   bool // for what the node is short of
+	// verdict is what was found about a generation and is not written down yet. out
+	// and emptied are as Input has them.
+	verdict *pod.Verdict
+	out     map[types.UID]time.Time
+	emptied map[types.UID]time.Time
 
 	plan   Plan
 	ending time.Time // since when its plans have ended containers
@@ -71,6 +77,8 @@ func (s *state) entry(key pod.Key) *entry {
 			failures: make(map[string]Failure),
 			written:  make(map[VolumeKey][]volume.File),
 			begun:    make(map[types.UID]time.Time),
+			out:      make(map[types.UID]time.Time),
+			emptied:  make(map[types.UID]time.Time),
 			touched:  make(map[string]bool),
 		}
 		s.pods[key] = e
@@ -107,6 +115,18 @@ func (e *entry) learnt() map[string]Learnt {
 	return all
 }
 
+// note has the instant, on the monotonic clock, of something that is remembered of
+// a generation by the wall clock; once noted it does not move with that. A zero time
+// is forgotten.
+func note(instants map[types.UID]time.Time, uid types.UID, at time.Time, in Input) {
+	switch _, known := instants[uid]; {
+	case at.IsZero():
+		delete(instants, uid)
+	case !known:
+		instants[uid] = happenedAt(in.Now, in.Wall, at, false)
+	}
+}
+
 // input gathers what the plan of a pod depends on.
 func (s *state) input(e *entry) Input {
 	s.needDigestKey(e)
@@ -115,13 +135,17 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
+		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	for uid, rec := range e.records {
-		if _, ok := e.begun[uid]; !ok && !rec.State.Admitted.IsZero() {
-			e.begun[uid] = happenedAt(in.Now, in.Wall, rec.State.Admitted, false)
+		var out time.Time
+		if rec.State.Evicted != nil {
+			out = rec.State.Evicted.At
 		}
+		note(e.begun, uid, rec.State.Admitted, in)
+		note(e.out, uid, out, in)
 	}
 	if e.desired != nil {
 		in.Unheard = s.unheard[e.desired.Origin]

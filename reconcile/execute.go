@@ -180,6 +180,11 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 		return runtime.Container{}, err
 	case LinkLog:
 		return runtime.Container{}, j.link(s.ID)
+	case EmptyFolder:
+		return runtime.Container{}, errors.Join(
+			j.deps.Logs.Unlink(s.Pod, s.UID),
+			removeVolumes(j.deps, s.UID),
+		)
 	case RemoveFolder:
 		return runtime.Container{}, errors.Join(
 			j.deps.Logs.Unlink(s.Pod, s.UID),

@@ -48,6 +48,7 @@ var done = map[Verb]string{
 	RemoveContainer: "container removed",
 	UpdateResources: "container resources set",
 	UpdateVolume:    "volume content updated",
+	EmptyFolder:     "pod folder emptied",
 	RemoveFolder:    "pod folder removed",
 }
 
@@ -104,6 +105,11 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		if seen := e.seen[id]; seen != nil {
 			seen.Linked = true
 		}
+	case EmptyFolder:
+		if was := e.plan.State.Evicted; was != nil {
+			e.emptied[o.step.UID] = was.At
+		}
+		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
 		delete(e.begun, o.step.UID)

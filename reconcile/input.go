@@ -57,6 +57,17 @@ type Input struct {
 	// Begun has, by UID, since when a generation is active, on the clock of Now; one
 	// without an entry begins now.
 	Begun map[types.UID]time.Time
+	// Verdict is what was found about a generation of the pod and is not written down
+	// yet; nil is nothing.
+	Verdict *pod.Verdict
+	// Out has, by UID, since when a generation is evicted, on the clock of Now; one
+	// without an entry is so since now.
+	Out map[types.UID]time.Time
+	// Emptied has, by UID, the instant of the eviction after which this process emptied
+	// the pod's folder.
+	Emptied map[types.UID]time.Time
+	// Pressure is what the node is short of.
+	Pressure Pressure
 	// Ending is since when the containers of the pod are being ended, on the clock
 	// of Now; zero where they are not.
 	Ending time.Time
@@ -64,7 +75,8 @@ type Input struct {
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
 
-	frozen Waiting // why nothing is created for the pod
+	frozen Waiting       // why nothing is created for the pod
+	grace  time.Duration // the most that a pod which is being ended gets; 0 is no such limit
 }
 
 // Learnt is what this process knows of a container beside what the engine tells.

@@ -167,6 +167,12 @@ func (f *files) WriteFile(name string, data []byte) error {
 	return nil
 }
 
+func (f *files) fill(full bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.full = full
+}
+
 func (f *files) Entries(dir string) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -421,7 +427,7 @@ func TestRefusedEditKeepsTheOldVersionUp(t *testing.T) {
 // pod could be written down.
 func TestFolderOfAPodThatCannotBeMade(t *testing.T) {
 	inRig(t, func(r *rig) {
-		r.files.full = true
+		r.files.fill(true)
 		r.want(manifest("a", ", uid: u", "{name: c, image: present:1, volumeMounts: [{name: broken, mountPath: /v}]}") + "  volumes: [{name: broken, emptyDir: {}}]\n")
 		if got := phases(r.after(time.Minute))["a"]; got != v1.PodPending || len(r.volumes.removed) > 0 {
 			t.Fatalf("the pod is %q, removed: %v", got, r.volumes.removed)

@@ -73,8 +73,15 @@ func (s *state) claimed(uid types.UID) bool {
 
 // removeFolder removes a pod's folder, and what is mounted in it.
 func removeFolder(deps Deps, uid types.UID) error {
+	if err := removeVolumes(deps, uid); err != nil {
+		return err
+	}
+	return deps.Store.RemovePod(uid)
+}
+
+func removeVolumes(deps Deps, uid types.UID) error {
 	if err := deps.Volumes.Remove(uid); err != nil {
 		return fmt.Errorf("remove volumes of %s: %w", uid, err)
 	}
-	return deps.Store.RemovePod(uid)
+	return nil
 }

@@ -27,12 +27,16 @@ func (in Input) ending(list []runtime.Container, want *pod.Pod, reason Reason) [
 		if p != nil {
 			grace, turn = gracePeriod(p), stopTurn(p, c.Name)
 		}
+		least := minGrace
+		if in.grace > 0 {
+			grace, least = min(grace, in.grace), min(least, in.grace)
+		}
 		if elapsed >= grace {
 			turn = 0
 		}
 		turns[turn] = append(turns[turn], Step{
 			Verb: StopContainer, UID: c.UID, Container: c.Name, Attempt: c.Attempt, ID: c.ID,
-			Grace: max(grace-elapsed, minGrace), Hook: preStop(p, c.Name) != nil, Reason: reason,
+			Grace: max(grace-elapsed, least), Hook: preStop(p, c.Name) != nil, Reason: reason,
 		})
 	}
 	var steps []Step

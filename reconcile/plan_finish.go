@@ -9,9 +9,9 @@ import (
 )
 
 // finished reports whether the pod has come to its end: every primary container
-// had its last attempt, or it cannot be initialised, or the node ends it.
+// had its last attempt, or it cannot be initialised, or the node ended it.
 func (g *generationPlan) finished() bool {
-	if g.state.End != (End{}) {
+	if g.state.End != (End{}) || g.state.Evicted != nil {
 		return true
 	}
 	over := true

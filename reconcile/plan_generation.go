@@ -40,6 +40,12 @@ func (g *generationPlan) run() {
 		g.state.Origin = &origin
 	}
 	sandbox, running := runningSandbox(g.observed)
+	g.condemn()
+	if g.comeBack() {
+		g.plan.Blocked = Waiting{ContainerCreating, "runs again after it was evicted"}
+		g.remember()
+		return
+	}
 	g.plan.Finished = g.finished()
 	if held := cmp.Or(g.in.Refused, g.in.Awaits); held != (Waiting{}) && !running && !g.plan.Finished {
 		g.plan.Blocked = held
@@ -53,6 +59,8 @@ func (g *generationPlan) run() {
 		g.beginRestart(sandbox.Ref())
 	}
 	switch {
+	case g.state.Evicted != nil:
+		g.evict()
 	case g.plan.Finished:
 		g.finish()
 	case running:

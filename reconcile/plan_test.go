@@ -96,7 +96,16 @@ type observedFile struct {
 	// Lost: pod.json is lost.
 	Lost bool
 	// Active is for how long the pod has been.
-	Active   string
+	Active string
+	// Verdict is about the generation observed; Out is for how long it is evicted,
+	// Emptied says that its folder was emptied since.
+	Verdict *pod.Verdict
+	Out     string
+	Emptied bool
+	// Short is the resource that the node is short of: memory, disk or pids; Over is
+	// in how long it will have been enough for long enough. "-" is not looked at.
+	Short    string
+	Over     string
 	NoRemove string
 	// Unheard: what is desired is what a source kept from before.
 	Unheard  bool
@@ -186,6 +195,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	if obs.Active != "" {
 		in.Begun[uid] = start.Add(-duration(t, obs.Active))
 	}
+	setEviction(t, &in, obs, uid, admitted)
 	in.Objects = parseObjects(files["objects.yaml"])
 	if data, ok := files["written.yaml"]; ok {
 		in.Written = written(admitted.Object, uid, parseObjects(data))
@@ -251,13 +261,42 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	if obs.State == nil && len(in.Observed) > 0 {
 		// What is observed has been seen before: its state is written down.
 		before := in
-		before.Desired, before.Begun = admitted, nil
+		before.Desired, before.Begun, before.Verdict = admitted, nil, nil
 		if plan := reconcile.PlanPod(before); plan.State.Key == in.Key {
 			rec.State = plan.State
 			in.Records[uid] = rec
 		}
 	}
 	return in
+}
+
+// setEviction adds what was found about the pod, and how the node is.
+func setEviction(t *testing.T, in *reconcile.Input, obs observedFile, uid types.UID, admitted *pod.Pod) {
+	t.Helper()
+	if obs.Verdict != nil {
+		v := *obs.Verdict
+		v.UID, v.Hash, v.At = uid, admitted.Hash, start
+		in.Verdict = &v
+	}
+	if obs.State != nil && obs.State.Evicted != nil {
+		obs.State.Evicted.Config = admitted.Object.Annotations["kubernetes.io/config.hash"]
+	}
+	if obs.Out != "" {
+		in.Out = map[types.UID]time.Time{uid: start.Add(-duration(t, obs.Out))}
+	}
+	if obs.Emptied {
+		in.Emptied = map[types.UID]time.Time{uid: obs.State.Evicted.At}
+	}
+	short := func(name string) (s reconcile.Shortage) {
+		if obs.Short == name {
+			s.Message = name + " is short"
+		}
+		if obs.Over != "" {
+			s.Over = start.Add(duration(t, obs.Over))
+		}
+		return s
+	}
+	in.Pressure = reconcile.Pressure{Looked: obs.Short != "-", Memory: short("memory"), Disk: short("disk"), PIDs: short("pids")}
 }
 
 func idOf(name string, attempt int) string {

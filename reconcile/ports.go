@@ -49,12 +49,14 @@ func (s *state) holdPorts() {
 func (s *state) admit(e *entry, in *Input) {
 	delete(s.asking, e.key)
 	delete(s.awaiting, e.key)
+	e.pressed = false
 	want, _ := in.wanted()
 	if want == nil || e.plan.Finished && e.plan.Pod == want {
 		e.refused = Waiting{}
 		return
 	}
 	forbidden := cmp.Or(in.Policy.refusal(want), in.unsupported(want))
+	pressed := in.Pressure.refusal(want.Object)
 	switch {
 	case e.admitted != nil && e.admitted.Hash == want.Hash:
 	case running(in.Observed, want.Hash):
@@ -63,6 +65,8 @@ func (s *state) admit(e *entry, in *Input) {
 		s.wakeWaiting()
 		e.admitted = want
 	case forbidden != (Waiting{}):
+	case pressed != (Waiting{}):
+		forbidden, e.pressed = pressed, true
 	default:
 		if !s.claimPorts(e, want) {
 			in.Refused = e.refused
@@ -96,7 +100,8 @@ func (s *state) claimPorts(e *entry, want *pod.Pod) bool {
 
 // sayRefused notes why the pod is not admitted, and logs it once.
 func (s *state) sayRefused(e *entry, why Waiting) {
-	if e.refused != why && why != (Waiting{}) && why != unheard {
+	same := e.refused == why || e.pressed && e.refused.Reason == why.Reason // the numbers change
+	if !same && why != (Waiting{}) && why != unheard {
 		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", why.Reason, "message", why.Message)
 	}
 	e.refused = why
@@ -155,7 +160,7 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 		return
 	}
 	e.admitted = nil
-	if s.asking[e.key] == nil {
+	if s.asking[e.key] == nil && !e.pressed {
 		e.refused = Waiting{}
 	}
 	if s.ledger.Release(e.key) {

@@ -1,5 +1,7 @@
 package reconcile
 
+import "github.com/podkeeper/podkeeper/pod"
+
 // Reason says why a step is taken or a container waits. Where Kubernetes has a
 // word for it, it is that word.
 type Reason string
@@ -26,6 +28,11 @@ const (
 	SysctlForbidden                      Reason = "SysctlForbidden"
 	SupplementalGroupsPolicyNotSupported Reason = "SupplementalGroupsPolicyNotSupported"
 	Terminating                          Reason = "Terminating"
+	MemoryPressure                       Reason = "MemoryPressure"
+	DiskPressure                         Reason = "DiskPressure"
+	PIDPressure                          Reason = "PIDPressure"
+	OutOfDisk                            Reason = "OutOfDisk"
+	OutOfImageDisk                       Reason = "OutOfImageDisk"
 )
 
 // Why a step is taken.
@@ -63,4 +70,6 @@ const (
 	OOMKilled          Reason = "OOMKilled"
 	DeadlineExceeded   Reason = "DeadlineExceeded"
 	ContainerCannotRun Reason = "ContainerCannotRun"
+	Evicted            Reason = pod.Evicted
+	Preempting         Reason = pod.Preempting
 )

@@ -43,6 +43,10 @@ type State struct {
 	// End is why the node ended the pod although its containers had not; zero where it
 	// did not. It is for good.
 	End End `json:"end,omitzero"`
+	// Evicted is the verdict that ended the pod, until it runs again; nil is none.
+	Evicted *Eviction `json:"evicted,omitempty"`
+	// OverLimit counts the evictions for its own limit that came soon after each other.
+	OverLimit int `json:"overLimit,omitempty"`
 	// Conditions has when each condition of the pod last changed.
 	Conditions map[v1.PodConditionType]Transition `json:"conditions,omitempty"`
 	// Leaving: its removal has begun, and is carried to its end whatever is wanted

@@ -44,6 +44,7 @@ type state struct {
 	asking   map[pod.Key]*pod.Pod
 	awaiting map[pod.Key]bool
 
+	pressure Pressure          // as told last
 	features *runtime.Features // nil until the engine has said
 	asked    bool              // for them, since a pod waits to hear
 	images   map[imageKey]*image
@@ -297,6 +298,7 @@ func (s *state) consider(e *entry) {
 	} else if e.ending.IsZero() {
 		e.ending = in.Now
 	}
+	e.carried()
 	s.release(e, in.Observed)
 	s.setAlarm(e, e.plan.Wake)
 	s.sayPhase(e, in.Observed)

@@ -41,6 +41,9 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 	}
 	status.Phase = phase(object, status, state, s.initialized)
 	status.Reason, status.Message = string(state.End.Reason), state.End.Message
+	if state.Evicted != nil {
+		status.Reason, status.Message = string(state.Evicted.Reason), state.Evicted.Message
+	}
 	if plan.Blocked != (Waiting{}) {
 		status.Reason, status.Message = string(plan.Blocked.Reason), plan.Blocked.Message
 	}
@@ -96,7 +99,7 @@ func setAddresses(status *v1.PodStatus, sandbox runtime.Container, addresses []s
 // phase follows the pod lifecycle page of Kubernetes.
 func phase(p *v1.Pod, status v1.PodStatus, state State, initialized bool) v1.PodPhase {
 	var waiting, running, again, failed bool
-	doomed := state.End != (End{})
+	doomed := state.End != (End{}) || state.Evicted != nil
 	for _, m := range members(p) {
 		s := statusOf(status, m)
 		ended, last := s.State.Terminated, s.LastTerminationState.Terminated

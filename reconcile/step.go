@@ -32,6 +32,7 @@ const (
 	UpdateVolume    Verb = "update-volume"
 	LinkLog         Verb = "link-log"
 	ReadMessage     Verb = "read-message"
+	EmptyFolder     Verb = "empty-folder"
 	RemoveFolder    Verb = "remove-folder"
 	CheckImage      Verb = "check-image"
 	PullImage       Verb = "pull-image"
@@ -80,7 +81,7 @@ func (s Step) failureKey() string {
 	switch s.Verb {
 	case CreateSandbox, CreateContainer, StartContainer, UpdateResources:
 		return s.Container
-	case RemoveFolder:
+	case EmptyFolder, RemoveFolder:
 		return string(s.Verb) + "/" + string(s.UID)
 	case UpdateVolume:
 		return string(s.Verb) + "/" + s.Volume

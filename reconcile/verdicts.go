@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+// Press tells what the node is short of. It holds until it is told anew, and gives
+// up when ctx ends.
+func (l *Loop) Press(ctx context.Context, y Pressure) {
+	l.report(ctx, func(s *state) { s.press(y) })
+}
+
+// Evict hands verdicts over, by which pods are ended. One about a generation that
+// is not there, or has ended, is dropped.
+func (l *Loop) Evict(ctx context.Context, verdicts ...pod.Verdict) {
+	l.report(ctx, func(s *state) {
+		for _, v := range verdicts {
+			s.evict(v)
+		}
+	})
+}
+
+// press takes over what the node is short of, and has those look at it who wait
+// for its end.
+func (s *state) press(y Pressure) {
+	if s.pressure == y {
+		return
+	}
+	s.pressure = y
+	for key, e := range s.pods {
+		if e.pressed || len(e.out) > 0 {
+			s.mark(key)
+		}
+	}
+}
+
+// evict has a verdict carried out by the plans of its pod.
+func (s *state) evict(v pod.Verdict) {
+	for key, e := range s.pods {
+		if _, ok := e.records[v.UID]; ok || e.plan.UID == v.UID {
+			if v.At.IsZero() {
+				v.At = s.cfg.Wall()
+			}
+			e.verdict = &v
+			s.mark(key)
+			return
+		}
+	}
+}
+
+// carried forgets the verdict once it is written down, or no plan follows it.
+func (e *entry) carried() {
+	if v := e.verdict; v != nil && (e.plan.UID != v.UID || e.plan.State.Evicted == nil || e.records[v.UID].State.Evicted != nil) {
+		e.verdict = nil
+	}
+}
