@@ -55,3 +55,17 @@ func fullName(ref string) (name, digest string) {
 	}
 	return reference.TagNameOnly(named).String(), ""
 }
+
+// Spellings returns every reference to the image that people may know it by: its
+// ID, and its names and digests as the engine has them, short and in full, and
+// without tag or digest.
+func (i StoredImage) Spellings() []string {
+	list := []string{i.ID}
+	for _, name := range slices.Concat(i.Names, i.Digests) {
+		list = append(list, name)
+		if named, err := reference.ParseNormalizedNamed(name); err == nil {
+			list = append(list, named.String(), named.Name(), reference.FamiliarString(named), reference.FamiliarName(named))
+		}
+	}
+	return list
+}
