@@ -87,10 +87,8 @@ type Config struct {
 	// Logs are the folders of log links; zero values are those of a node.
 	Logs podlog.Config
 
-	// DeadContainers says which of them stay, the zero value the kubelet's
-	// numbers; DeadCheck is how often they are looked at, 0 once a minute.
-	DeadContainers gc.Policy
-	DeadCheck      time.Duration
+	// GC says which dead containers and which images stay.
+	GC gc.Config
 
 	// PodPIDs is how many processes and threads a pod may have, and until pods have
 	// a cgroup each of its containers; 0 is no limit.

@@ -1,23 +1,28 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // collector removes dead containers that nobody reads any more, and what is left
 // of their log links.
-func (p *parts) collector() gc.Collector {
-	return gc.Collector{
-		Policy: cmp.Or(p.cfg.DeadContainers, gc.DefaultPolicy()), Period: p.cfg.DeadCheck,
-		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Claims: p.sweepClaims, Log: p.log,
+func (p *parts) collector() *gc.ContainerCollector {
+	policy := gc.DefaultPolicy()
+	if p.cfg.GC.Containers != nil {
+		policy = *p.cfg.GC.Containers
 	}
+	return gc.NewContainerCollector(gc.ContainerConfig{
+		Policy: policy, Period: p.cfg.GC.ContainerPeriod,
+		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Claims: p.sweepClaims,
+		Event: pod.LogEvents(p.log), Log: p.log,
+	})
 }
 
 // containers returns every container of ours that is not a sandbox. ok is false
@@ -38,17 +43,30 @@ func (p *parts) containers(ctx context.Context) (list []runtime.Container, ok bo
 }
 
 func (p *parts) deadContainers(ctx context.Context) ([]gc.Dead, error) {
-	list, whole, err := p.containers(ctx)
-	if err != nil || !whole {
+	snap, err := p.loop.Snapshot(ctx, 0)
+	if err != nil || !snap.Ready || !snap.Online {
 		return nil, err
 	}
+	return DeadContainers(snap), nil
+}
+
+// DeadContainers returns the containers of pods that ended, as the collector is to
+// see them.
+func DeadContainers(snap reconcile.Snapshot) []gc.Dead {
 	var dead []gc.Dead
-	for _, c := range list {
-		if c.Ended() {
-			dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
+	for _, v := range snap.Pods {
+		// What is not written down of a pod's end must not be lost with its containers.
+		over := v.Plan.Finished && v.Settled()
+		for _, c := range v.Containers {
+			if c.Ended() && !c.IsSandbox() {
+				dead = append(dead, gc.Dead{
+					ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished,
+					Over: over && c.UID == v.Plan.UID,
+				})
+			}
 		}
 	}
-	return dead, nil
+	return dead
 }
 
 // sweepLinks keeps the links of every container that is there.

@@ -135,7 +135,7 @@ func TestSubPathThatLeadsOut(t *testing.T) {
 // A claim is a folder that outlives the pod, and its own file unless it says so.
 func TestClaimOutlivesItsPod(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.DeadCheck = 200 * time.Millisecond
+	w.cfg.GC.ContainerPeriod = 200 * time.Millisecond
 	text := func(name string) string {
 		return manifest("{name: "+name+"}", shell("app", "echo x >> /data/n; wc -l < /data/n; stat -c %a /data"+andStay, "volumeMounts: [{name: data, mountPath: /data}]")) +
 			"  volumes: [{name: data, persistentVolumeClaim: {claimName: " + name + "}}]\n"
@@ -322,7 +322,7 @@ func TestFailingPodsLeaveNothing(t *testing.T) {
 		}
 		return list
 	}
-	w.cfg.DeadCheck = 200 * time.Millisecond
+	w.cfg.GC.ContainerPeriod = 200 * time.Millisecond
 	w.restart()
 	w.await("it reads again", func(s server.State) bool { _, ok := originOf(s, w.dir+"/a.yaml"); return ok })
 	mkdir(t, filepath.Join(w.cfg.RootDir, "pods")) // made with the first pod, and kept

@@ -137,7 +137,7 @@ func (c *ImageCollector) passing(ctx context.Context, f func()) {
 
 func (c *ImageCollector) pass(ctx context.Context, all bool) (freed Freed) {
 	c.learn()
-	need, why := int64(everything), "disk pressure"
+	need, why := int64(everything), underPressure
 	for before := need; ; before = need {
 		var unknown error // what the filesystem has
 		if !all {

@@ -2,8 +2,7 @@ package gc
 
 import (
 	"cmp"
-	"context"
-	"log/slog"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +16,9 @@ type Dead struct {
 	Name     string    // in its pod
 	Attempt  int
 	Finished time.Time // by the engine's clock; zero if unknown
+	// Over: nothing starts this container again, since its pod has come to its end or
+	// is to go.
+	Over bool
 	// FirstSeen is when a pass first saw it dead. The collector sets it.
 	FirstSeen time.Time
 }
@@ -26,10 +28,12 @@ type Policy struct {
 	// MinAge since it ended and since it was first seen dead; both count, since a
 	// clock that jumped can make a container look old.
 	MinAge time.Duration
-	// PerContainer is how many dead attempts of a container of a pod stay. The
-	// newest always does: its exit and its log are what people look for.
+	// PerContainer is how many dead attempts of a container of a pod stay; negative
+	// is all. The newest always does where another may follow: its exit and its log
+	// are what people look for.
 	PerContainer int
-	// Total is how many stay on the node.
+	// Total is how many stay on the node; negative is all. Those that must stay are
+	// not counted against it.
 	Total int
 }
 
@@ -37,9 +41,17 @@ type Policy struct {
 // younger than a minute.
 func DefaultPolicy() Policy { return Policy{MinAge: time.Minute, PerContainer: 2, Total: 100} }
 
+// DeadRemoval is a dead container that is to go, and why, in words.
+type DeadRemoval struct {
+	Dead
+	Why string
+}
+
 // SelectContainers returns the dead containers to remove, oldest first. It never
-// selects the newest attempt of a container, nor one younger than MinAge.
-func SelectContainers(dead []Dead, policy Policy, now time.Time) []Dead {
+// selects the newest attempt of a container that may be started again, nor one
+// younger than MinAge. Where there are too many on the node, those go first after
+// which another came.
+func SelectContainers(dead []Dead, policy Policy, now time.Time) []DeadRemoval {
 	type unit struct {
 		uid  types.UID
 		name string
@@ -49,84 +61,33 @@ func SelectContainers(dead []Dead, policy Policy, now time.Time) []Dead {
 		u := unit{d.UID, d.Name}
 		attempts[u] = append(attempts[u], d)
 	}
-	var surplus, spare []Dead
+	var surplus []DeadRemoval
+	var former, last []Dead // may go where there are too many
 	for _, list := range attempts {
 		slices.SortFunc(list, func(a, b Dead) int { return cmp.Compare(b.Attempt, a.Attempt) })
-		keep := max(policy.PerContainer, 1)
-		for i, d := range list[1:] {
+		for i, d := range list {
 			switch {
+			case i == 0 && !d.Over:
 			case now.Sub(d.FirstSeen) < policy.MinAge || now.Sub(d.Finished) < policy.MinAge:
-			case i+1 >= keep:
-				surplus = append(surplus, d)
+			case policy.PerContainer >= 0 && i >= policy.PerContainer:
+				surplus = append(surplus, DeadRemoval{d, fmt.Sprintf("%d newer ones of its container are kept", policy.PerContainer)})
+			case i > 0:
+				former = append(former, d)
 			default:
-				spare = append(spare, d)
+				last = append(last, d)
 			}
 		}
 	}
-	oldest := func(a, b Dead) int { return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.ID, b.ID)) }
-	slices.SortFunc(spare, oldest)
-	over := len(dead) - len(surplus) - policy.Total
-	surplus = append(surplus, spare[:min(max(over, 0), len(spare))]...)
-	slices.SortFunc(surplus, oldest)
+	if policy.Total >= 0 {
+		oldest := func(a, b Dead) int { return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.ID, b.ID)) }
+		slices.SortFunc(former, oldest)
+		slices.SortFunc(last, oldest)
+		spare := append(former, last...)
+		over := len(dead) - len(surplus) - policy.Total
+		for _, d := range spare[:min(max(over, 0), len(spare))] {
+			surplus = append(surplus, DeadRemoval{d, fmt.Sprintf("more than %d dead containers are on the node", policy.Total)})
+		}
+	}
+	slices.SortFunc(surplus, func(a, b DeadRemoval) int { return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.ID, b.ID)) })
 	return surplus
-}
-
-// Collector removes dead containers, and calls the other passes.
-type Collector struct {
-	Policy Policy
-	// Inventory returns every dead container of ours.
-	Inventory func(context.Context) ([]Dead, error)
-	// Remove removes one; one that is gone is success.
-	Remove func(ctx context.Context, id string) error
-	// Links is called after each pass, to take away log links that lead nowhere.
-	Links func(context.Context) error
-	// Claims is called after each pass, to take away the folders of claims that are
-	// gone and asked for that.
-	Claims func(context.Context) error
-	// Period is how often it looks; 0 is once a minute.
-	Period time.Duration
-	Log    *slog.Logger
-}
-
-// Run looks once a period until ctx ends.
-func (c Collector) Run(ctx context.Context) error {
-	tick := time.NewTicker(cmp.Or(c.Period, time.Minute))
-	defer tick.Stop()
-	seen := make(map[string]time.Time)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-tick.C:
-			seen = c.pass(ctx, seen, now)
-			if err := c.Links(ctx); err != nil && ctx.Err() == nil {
-				c.Log.Warn("log links that lead nowhere cannot be removed", "err", err)
-			}
-			if err := c.Claims(ctx); err != nil && ctx.Err() == nil {
-				c.Log.Warn("folders of claims cannot be looked after", "err", err)
-			}
-		}
-	}
-}
-
-// pass returns when each dead container was first seen.
-func (c Collector) pass(ctx context.Context, before map[string]time.Time, now time.Time) map[string]time.Time {
-	dead, err := c.Inventory(ctx)
-	if err != nil {
-		return before // the agent is stopping
-	}
-	seen := make(map[string]time.Time, len(dead))
-	for i, d := range dead {
-		first, ok := before[d.ID]
-		if !ok {
-			first = now
-		}
-		seen[d.ID], dead[i].FirstSeen = first, first
-	}
-	for _, d := range SelectContainers(dead, c.Policy, now) {
-		if err := c.Remove(ctx, d.ID); err != nil && ctx.Err() == nil {
-			c.Log.Warn("a dead container cannot be removed", "uid", d.UID, "container", d.Name, "attempt", d.Attempt, "err", err)
-		}
-	}
-	return seen
 }

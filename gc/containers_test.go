@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -22,12 +23,21 @@ func dead(uid, name string, attempt int, ago time.Duration) gc.Dead {
 	return gc.Dead{ID: fmt.Sprint(uid, "/", name, "/", attempt), UID: types.UID(uid), Name: name, Attempt: attempt, Finished: now.Add(-ago), FirstSeen: now.Add(-ago)}
 }
 
-func ids(list []gc.Dead) []string {
+func ids(list []gc.DeadRemoval) []string {
 	var ids []string
 	for _, d := range list {
 		ids = append(ids, d.ID)
 	}
 	return ids
+}
+
+// over says that nothing starts them again.
+func over(list []gc.Dead) []gc.Dead {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Over = true
+	}
+	return list
 }
 
 // C106, C107: how many dead containers stay.
@@ -50,6 +60,12 @@ func TestSelectContainers(t *testing.T) {
 		"one that ended within the minute stays":            {jumped, gc.DefaultPolicy(), []string{"u/app/0", "u/app/2", "u/app/3"}},
 		"the newest stays even where none is to":            {crashed[:2], gc.Policy{}, []string{"u/app/0"}},
 		"C107: the unit is the container of a pod":          {[]gc.Dead{dead("u", "c1", 0, time.Hour), dead("u", "c2", 0, time.Hour), dead("v", "c1", 0, time.Hour)}, gc.Policy{PerContainer: 1}, nil},
+		"all stay where there is no limit":                  {crashed, gc.Policy{PerContainer: -1, Total: -1}, nil},
+		"only the total counts":                             {crashed, gc.Policy{PerContainer: -1, Total: 4}, []string{"u/app/0", "u/app/1"}},
+		"C107: those of a pod that is over stay, too":       {over(crashed[:3]), gc.Policy{PerContainer: 3, Total: -1}, nil},
+		"... but for the total, the newest last":            {append(over([]gc.Dead{dead("u", "a", 0, 3*time.Hour)}), dead("v", "a", 0, 2*time.Hour), dead("v", "a", 1, time.Hour)), gc.Policy{PerContainer: 2, Total: 2}, []string{"v/a/0"}},
+		"... where it may go, too":                          {over([]gc.Dead{dead("u", "a", 0, 3*time.Hour), dead("v", "a", 0, time.Hour)}), gc.Policy{PerContainer: 2, Total: 1}, []string{"u/a/0"}},
+		"... or none is to stay":                            {over(crashed[:2]), gc.Policy{PerContainer: 0, Total: -1}, []string{"u/app/0", "u/app/1"}},
 		"over the total, the oldest that is no newest goes": {[]gc.Dead{dead("u", "a", 0, 3*time.Hour), dead("u", "a", 1, time.Hour), dead("v", "a", 0, 2*time.Hour), dead("v", "a", 1, time.Hour)}, gc.Policy{PerContainer: 2, Total: 3}, []string{"u/a/0"}},
 	} {
 		if got := ids(gc.SelectContainers(c.dead, c.policy, now)); !slices.Equal(got, c.want) {
@@ -67,10 +83,14 @@ func TestSelectContainersProperties(t *testing.T) {
 		for i := range rapid.IntRange(0, 30).Draw(t, "n") {
 			uid, name := rapid.SampledFrom([]string{"u", "v"}).Draw(t, "uid"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
 			d := dead(uid, name, i, time.Duration(rapid.IntRange(-60, 600).Draw(t, "ago"))*time.Second)
+			d.Over = uid == "v" && rapid.Bool().Draw(t, "over")
 			list = append(list, d)
 			newest[uid+name] = i
+			if d.Over {
+				newest[uid+name] = -1
+			}
 		}
-		policy := gc.Policy{MinAge: time.Minute, PerContainer: rapid.IntRange(0, 3).Draw(t, "per"), Total: rapid.IntRange(0, 20).Draw(t, "total")}
+		policy := gc.Policy{MinAge: time.Minute, PerContainer: rapid.IntRange(-1, 3).Draw(t, "per"), Total: rapid.IntRange(-1, 20).Draw(t, "total")}
 		seen := make(map[string]bool)
 		for _, d := range gc.SelectContainers(list, policy, now) {
 			if newest[string(d.UID)+d.Name] == d.Attempt || now.Sub(d.Finished) < policy.MinAge || seen[d.ID] {
@@ -88,8 +108,9 @@ func TestCollector(t *testing.T) {
 		begin := time.Now()
 		var removed []string
 		swept := 0
+		var events []string
 		list := []gc.Dead{{ID: "old", Name: "a"}, {ID: "new", Name: "a", Attempt: 1}}
-		c := gc.Collector{
+		c := gc.NewContainerCollector(gc.ContainerConfig{
 			Policy:    gc.Policy{MinAge: time.Minute, PerContainer: 1, Total: 10},
 			Inventory: func(context.Context) ([]gc.Dead, error) { return slices.Clone(list), nil },
 			Remove: func(_ context.Context, id string) error {
@@ -102,8 +123,9 @@ func TestCollector(t *testing.T) {
 			},
 			Links:  func(context.Context) error { swept++; return nil },
 			Claims: func(context.Context) error { swept++; return errors.New("busy") },
+			Event:  func(e pod.Event) { events = append(events, e.Reason) },
 			Log:    slog.New(slog.DiscardHandler),
-		}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {
@@ -111,6 +133,9 @@ func TestCollector(t *testing.T) {
 		}
 		if want := []string{"old at 2m0s", "old at 3m0s"}; !slices.Equal(removed, want) {
 			t.Errorf("removed %v, want %v", removed, want)
+		}
+		if want := []string{pod.ContainerGCFailed}; !slices.Equal(events, want) {
+			t.Errorf("events %v, want %v", events, want)
 		}
 		if swept != 10 {
 			t.Errorf("links and claims swept %d times, want 5 each", swept)

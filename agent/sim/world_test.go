@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
@@ -231,7 +232,7 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.So
 	group.Go(func() error { return loop.Run(ctx, told) })
 	group.Go(func() error {
 		none := func(context.Context) error { return nil }
-		return gc.Collector{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Log: w.log}.Run(ctx)
+		return gc.NewContainerCollector(gc.ContainerConfig{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Event: pod.LogEvents(w.log), Log: w.log}).Run(ctx)
 	})
 	return group.Wait()
 }
@@ -239,18 +240,7 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.So
 func inventory(loop *reconcile.Loop) func(context.Context) ([]gc.Dead, error) {
 	return func(ctx context.Context) ([]gc.Dead, error) {
 		snap, err := loop.Snapshot(ctx, 0)
-		if err != nil {
-			return nil, err
-		}
-		var dead []gc.Dead
-		for _, v := range snap.Pods {
-			for _, c := range v.Containers {
-				if !c.IsSandbox() && c.Ended() {
-					dead = append(dead, gc.Dead{ID: c.ID, UID: c.UID, Name: c.Name, Attempt: c.Attempt, Finished: c.Finished})
-				}
-			}
-		}
-		return dead, nil
+		return agent.DeadContainers(snap), err
 	}
 }
 
