@@ -1,0 +1,4 @@
+package cgroup
+
+// Properties is for tests of what systemd is told.
+var Properties = Limits.properties
