@@ -15,6 +15,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/kernel"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
 	"github.com/podkeeper/podkeeper/node/volume"
@@ -203,7 +204,7 @@ func (cfg Config) loop() reconcile.Config {
 // policy adds what every pod may have on this machine.
 func (cfg Config) policy() Policy {
 	y := cfg.Policy
-	y.Sysctls = slices.Concat(reconcile.SafeSysctls(kernelVersion()), y.Sysctls)
+	y.Sysctls = slices.Concat(reconcile.SafeSysctls(kernel.Version()), y.Sysctls)
 	return y
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/kernel"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
@@ -38,7 +39,7 @@ func machine(cfg Config) reconcile.Node {
 	node := reconcile.Node{
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
 		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.ResolvConf,
-		PodPIDs: cfg.PodPIDs, SCTP: knowsSCTP(), HugePages: hugePages("/sys/kernel/mm/hugepages"),
+		PodPIDs: cfg.PodPIDs, SCTP: kernel.KnowsSCTP(), HugePages: kernel.HugePages("/sys/kernel/mm/hugepages"),
 	}
 	host := volume.Host{RootDir: cfg.RootDir}
 	if err := host.Quotas(); err != nil {

@@ -129,6 +129,8 @@ type StoredImage struct {
 
 // Features are what not every engine, or not every machine, can do.
 type Features struct {
+	// Version is the engine's own, for people.
+	Version string
 	// RecursiveReadOnly, ImageMounts and OwnUsers are what Mount.Recursive,
 	// Mount.Image and UserNamespace ask for.
 	RecursiveReadOnly, ImageMounts, OwnUsers bool

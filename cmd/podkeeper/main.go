@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/doctor"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -22,7 +23,7 @@ func main() {
 		err:     newStream(os.Stderr, os.Getenv),
 		now:     time.Now,
 		version: buildVersion(),
-		agent:   agentCalls{run: agent.Run, once: agent.Once, look: agent.Look, deleteAll: agent.DeleteAll},
+		agent:   agentCalls{run: agent.Run, once: agent.Once, look: agent.Look, deleteAll: agent.DeleteAll, examine: agent.Examine},
 	}
 	os.Exit(c.main(os.Args[1:]))
 }
@@ -42,6 +43,7 @@ type agentCalls struct {
 	once      func(context.Context, agent.Config, *slog.Logger, func(server.Pod)) error
 	look      func(context.Context, agent.Config, *slog.Logger) (server.State, error)
 	deleteAll func(context.Context, agent.Config, *slog.Logger) error
+	examine   func(context.Context, agent.DockerConfig) doctor.Facts
 }
 
 // main runs the command that args name and returns its exit code. SIGINT and

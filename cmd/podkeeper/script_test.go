@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/doctor"
 	"github.com/podkeeper/podkeeper/node/rootdir"
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -44,7 +46,7 @@ func standing(terminal bool) *cli {
 		err:     &stream{w: os.Stderr, terminal: terminal, colour: terminal},
 		now:     func() time.Time { return noon },
 		version: "v0.0.0-test",
-		agent:   agentCalls{run: tellAndEnd, once: tellOnce, look: tellAndLook, deleteAll: tellAndDelete},
+		agent:   agentCalls{run: tellAndEnd, once: tellOnce, look: tellAndLook, deleteAll: tellAndDelete, examine: factsOfFile},
 	}
 }
 
@@ -194,6 +196,19 @@ func agentError() error {
 	default:
 		return nil
 	}
+}
+
+// factsOfFile is a machine: that of the file $FACTS.
+func factsOfFile(_ context.Context, cfg agent.DockerConfig) (f doctor.Facts) {
+	data, err := os.ReadFile(os.Getenv("FACTS"))
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	f.Engine.Address = cmp.Or(cfg.Host, f.Engine.Address)
+	return f
 }
 
 func stateOfFile() (s server.State) {

@@ -42,6 +42,7 @@ func (r *Runtime) features(ctx context.Context, e *engine) (runtime.Features, er
 		return runtime.Features{}, classify(err)
 	}
 	f := runtime.Features{
+		Version:           info.ServerVersion,
 		RecursiveReadOnly: e.knows(recursiveReadOnlyAPI) && kernelSetsMountAttributes(info.KernelVersion),
 		ImageMounts:       e.knows(imageMountAPI),
 		Handlers:          slices.Sorted(maps.Keys(info.Runtimes)),

@@ -1,4 +1,4 @@
-package agent
+package kernel
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// kernelVersion returns the version of Linux, 0.0 where it does not tell.
-func kernelVersion() (major, minor int) {
+// Version returns the version of Linux, 0.0 where it does not tell.
+func Version() (major, minor int) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return 0, 0
@@ -24,9 +24,9 @@ func kernelVersion() (major, minor int) {
 	return major, minor
 }
 
-// knowsSCTP reports whether the kernel has the protocol, or a module of it that it
+// KnowsSCTP reports whether the kernel has the protocol, or a module of it that it
 // loads when it is used. Trying would load it.
-func knowsSCTP() bool {
+func KnowsSCTP() bool {
 	has := func(path, text string) bool {
 		data, _ := os.ReadFile(path)
 		return strings.Contains(string(data), text)
@@ -39,9 +39,9 @@ func knowsSCTP() bool {
 		has(filepath.Join(modules, "modules.dep"), "/sctp.ko")
 }
 
-// hugePages returns the huge pages that the machine has set aside, in bytes, by
-// the resource of their size.
-func hugePages(dir string) map[v1.ResourceName]int64 {
+// HugePages returns the huge pages that the machine has set aside, in bytes, by
+// the resource of their size. dir is /sys/kernel/mm/hugepages.
+func HugePages(dir string) map[v1.ResourceName]int64 {
 	have := make(map[v1.ResourceName]int64)
 	sizes, _ := os.ReadDir(dir)
 	for _, size := range sizes {

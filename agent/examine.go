@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/podkeeper/podkeeper/doctor"
+	"github.com/podkeeper/podkeeper/runtime/docker"
+)
+
+// Examine returns what there is to know of this machine and of the engine, for
+// [doctor.Diagnose]. It changes nothing and needs no agent.
+func Examine(ctx context.Context, cfg DockerConfig) doctor.Facts {
+	return doctor.Read(askEngine(ctx, cfg), cfg.RootDir)
+}
+
+func askEngine(ctx context.Context, cfg DockerConfig) doctor.Engine {
+	e := doctor.Engine{Address: cmp.Or(cfg.Host, os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock")}
+	if path, ok := strings.CutPrefix(e.Address, "unix://"); ok && errors.Is(unix.Access(path, unix.W_OK), unix.EACCES) {
+		e.Problem, e.Denied = unix.EACCES.Error(), true
+		return e
+	}
+	engine, err := docker.New(cfg, slog.New(slog.DiscardHandler))
+	if err == nil {
+		defer engine.Close()
+		e.Features, err = engine.Features(ctx)
+	}
+	if err != nil {
+		e.Problem = err.Error()
+	}
+	return e
+}
