@@ -39,6 +39,12 @@ type Container struct {
 	Image, ImageID string
 	// LogPath is the engine's log file, "" where its log driver has none.
 	LogPath string
+	// PID is the main process's as the host knows it, 0 where it does not run or
+	// the engine does not tell. It may be another's by the time it is used.
+	PID int
+	// Writable is the folder on the host that holds what the container wrote to its
+	// own filesystem, and that only; "" where the engine's storage has none.
+	Writable string
 	// IPs of a running sandbox that has a network of its own.
 	IPs []string
 	// HostNetwork is set on a sandbox that has none.

@@ -35,6 +35,7 @@ func observe(s settings, in container.InspectResponse) (runtime.Container, bool)
 		Image:     in.Config.Image,
 		ImageID:   in.Image,
 		LogPath:   in.LogPath,
+		Writable:  in.GraphDriver.Data["UpperDir"], // of overlay2 and its like
 		Resources: observedResources(in.HostConfig.Resources),
 		Drift:     s.drift(id, in),
 
@@ -42,6 +43,7 @@ func observe(s settings, in container.InspectResponse) (runtime.Container, bool)
 	}
 	switch {
 	case c.State == runtime.Running:
+		c.PID = in.State.Pid
 		c.Finished = time.Time{} // that of an earlier run
 	case c.State == runtime.Exited && c.Finished.Before(c.Started):
 		c.Finished = c.Started // the engine was slower to note the start than the end

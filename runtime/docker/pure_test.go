@@ -154,6 +154,13 @@ func TestObserve(t *testing.T) {
 			false, `{"State": {"Status": "exited", ` + started + `, ` + finished + `, "OOMKilled": true, "ExitCode": 143}}`,
 			func(c *runtime.Container) { exited(c); c.OOMKilled, c.ExitCode = true, 143 },
 		},
+		"where it runs": {
+			false, `{"State": {"Status": "running", "Pid": 12, ` + started + `}, "GraphDriver": {"Name": "overlay2", "Data": {"UpperDir": "/o/diff"}}}`,
+			func(c *runtime.Container) { running(c); c.PID, c.Writable = 12, "/o/diff" },
+		},
+		"one that ended runs nowhere": {
+			false, `{"State": {"Status": "exited", "Pid": 12, ` + started + `, ` + finished + `}}`, exited,
+		},
 		"a failed start stays created": {
 			false, `{"State": {"Status": "created", "ExitCode": 127, "Error": "no such file"}}`,
 			func(c *runtime.Container) { c.ExitCode, c.Error = 127, "no such file" },
