@@ -1,0 +1,155 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/cadvisor/lib/container/libcontainer"
+	"github.com/google/cadvisor/lib/model"
+)
+
+// place is one cgroup: its folder by controller, or the one folder under the name
+// "" where the tree is unified.
+type place map[string]string
+
+// root is the cgroup that everything is in.
+func root(mounts map[string]string) place {
+	p := make(place)
+	for controller, mount := range mounts {
+		if controller != "pids" { // which counts nothing there
+			p[controller] = mount
+		}
+	}
+	return p
+}
+
+// parent returns the cgroup that this one is in.
+func (p place) parent() place {
+	up := make(place, len(p))
+	for controller, dir := range p {
+		up[controller] = path.Dir(dir)
+	}
+	return up
+}
+
+// named reports whether the folder's own name has one of the texts in it.
+func (p place) named(texts ...string) bool {
+	for _, dir := range p {
+		for _, text := range texts {
+			if strings.Contains(path.Base(dir), text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// placeOf returns the cgroup of a process from its file in /proc, which is exact
+// for every driver and layout. A controller that is not mounted is left out.
+func placeOf(cgroupFile string, mounts map[string]string) place {
+	p := make(place)
+	for line := range strings.Lines(cgroupFile) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, dir, ok := strings.Cut(rest, ":")
+		if !ok {
+			continue
+		}
+		for controller := range strings.SplitSeq(controllers, ",") {
+			if mount, ok := mounts[controller]; ok {
+				p[controller] = path.Join(mount, dir)
+			}
+		}
+	}
+	return p
+}
+
+// find returns the cgroup of a container by one of its processes. By now that
+// may be another's, so the cgroup must bear the container's id.
+func (r *Reader) find(id string, pid int) (place, error) {
+	mounts, err := r.hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	if err != nil {
+		return nil, err
+	}
+	p := placeOf(string(file), mounts)
+	if !p.named(id) {
+		return nil, fmt.Errorf("process %d is not of container %s: %w", pid, id, os.ErrNotExist)
+	}
+	return p, nil
+}
+
+// read returns what is counted for a cgroup, and with the process of a network,
+// what went through that.
+func read(p place, pid int) (Cgroup, *Network, error) {
+	manager, err := libcontainer.NewCgroupManager("", p)
+	if err != nil {
+		return Cgroup{}, nil, err
+	}
+	got, err := libcontainer.NewHandler(manager, "/", pid, counted).GetStats()
+	if err != nil {
+		return Cgroup{}, nil, err
+	}
+	c := fromModel(got)
+	c.Processes = processes(p)
+	if got.Network == nil || len(got.Network.Interfaces) == 0 {
+		return c, nil, nil
+	}
+	var n Network
+	for _, i := range got.Network.Interfaces {
+		n.RxBytes += int64(i.RxBytes)
+		n.RxErrors += int64(i.RxErrors)
+		n.TxBytes += int64(i.TxBytes)
+		n.TxErrors += int64(i.TxErrors)
+	}
+	return c, &n, nil
+}
+
+// fromModel takes what was read. Whatever has processes has used memory and time:
+// a zero is a controller that counts nothing.
+func fromModel(s *model.ContainerStats) Cgroup {
+	var c Cgroup
+	if s.Cpu != nil && s.Cpu.Usage.Total > 0 {
+		c.CPU = new(time.Duration(s.Cpu.Usage.Total))
+	}
+	if s.Memory != nil && s.Memory.Usage > 0 {
+		c.MemoryUsage = new(int64(s.Memory.Usage))
+		c.WorkingSet = new(int64(s.Memory.WorkingSet))
+		c.RSS = new(int64(s.Memory.RSS))
+	}
+	return c
+}
+
+// processes reads the one number that the library has only together with every
+// open file of every process.
+func processes(p place) *int64 {
+	for _, controller := range []string{"pids", ""} {
+		if dir, ok := p[controller]; ok {
+			if n, err := readNumber(filepath.Join(dir, "pids.current")); err == nil {
+				return &n
+			}
+		}
+	}
+	return nil
+}
+
+func readNumber(file string) (int64, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+}
+
+// gone reports whether what was to be read went away meanwhile, which is no fault.
+func gone(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, errNoProcess)
+}

@@ -1,0 +1,120 @@
+package stats
+
+import (
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// errNoProcess is what reading a file of a process says that ended meanwhile.
+const errNoProcess = unix.ESRCH
+
+// Target is a pod to read, as the engine has it.
+type Target struct {
+	UID types.UID
+	// Sandbox holds the pod's network.
+	Sandbox Process
+	// HostNetwork: it has none of its own.
+	HostNetwork bool
+	// Containers that run, by name.
+	Containers map[string]Process
+}
+
+// Process is a running container: its id, and the main process on the host.
+type Process struct {
+	ID  string
+	PID int
+}
+
+// Pod reads what the kernel counts for a pod. What ended meanwhile, and what cannot
+// be read, is not known. It walks through no folder: RootFS, Logs and Volumes are
+// left to the walker.
+//
+// A pod that has a cgroup of its own is what that says, and any other the sum of
+// its containers and its sandbox.
+func (r *Reader) Pod(t Target) Pod {
+	p := Pod{UID: t.UID, Time: time.Now(), Containers: make(map[string]Container, len(t.Containers))}
+	sum := new(total)
+	var own place
+	var fault error
+	look := func(c Process, network bool) Cgroup {
+		if c.PID == 0 {
+			sum.unknown = true
+			return Cgroup{}
+		}
+		at, err := r.find(c.ID, c.PID)
+		if err != nil {
+			sum.unknown = true
+			if !gone(err) {
+				fault = err
+			}
+			return Cgroup{}
+		}
+		if up := at.parent(); up.named(string(t.UID), strings.ReplaceAll(string(t.UID), "-", "_")) {
+			own = up
+		}
+		pid := 0
+		if network {
+			pid = c.PID
+		}
+		got, through, err := read(at, pid)
+		if err != nil && !gone(err) {
+			fault = err
+		}
+		if network {
+			p.Network = through
+		}
+		sum.add(got)
+		return got
+	}
+	look(t.Sandbox, !t.HostNetwork)
+	for name, c := range t.Containers {
+		p.Containers[name] = Container{Cgroup: look(c, false)}
+	}
+	p.Cgroup = sum.cgroup()
+	if own != nil {
+		got, _, err := read(own, 0)
+		if err == nil {
+			p.Cgroup = got
+		} else if !gone(err) {
+			fault = err
+		}
+	}
+	r.note("what pods use", fault)
+	return p
+}
+
+// total adds up cgroups. A sum with an unknown part is unknown.
+type total struct {
+	Cgroup
+	unknown bool
+	some    bool
+}
+
+func (t *total) add(c Cgroup) {
+	if !t.some {
+		t.Cgroup, t.some = c, true
+		return
+	}
+	t.CPU = plus(t.CPU, c.CPU)
+	t.WorkingSet = plus(t.WorkingSet, c.WorkingSet)
+	t.MemoryUsage = plus(t.MemoryUsage, c.MemoryUsage)
+	t.RSS = plus(t.RSS, c.RSS)
+	t.Processes = plus(t.Processes, c.Processes)
+}
+
+func (t *total) cgroup() Cgroup {
+	if t.unknown {
+		return Cgroup{}
+	}
+	return t.Cgroup
+}
+
+func plus[N int64 | time.Duration](a, b *N) *N {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
+}

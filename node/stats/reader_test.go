@@ -1,0 +1,157 @@
+package stats_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/podkeeper/podkeeper/node/stats"
+)
+
+func TestPlaceOf(t *testing.T) {
+	v1 := map[string]string{
+		"cpu": "/sys/fs/cgroup/cpu,cpuacct", "cpuacct": "/sys/fs/cgroup/cpu,cpuacct",
+		"memory": "/sys/fs/cgroup/memory", "pids": "/sys/fs/cgroup/pids",
+	}
+	for name, c := range map[string]struct {
+		mounts map[string]string
+		file   string
+		want   map[string]string
+	}{
+		"v1, cgroupfs": {
+			v1, "11:memory:/kubepods/burstable/pod1/abc\n4:cpu,cpuacct:/kubepods/burstable/pod1/abc\n3:pids:/other/abc\n1:name=systemd:/x\n0::/\n",
+			map[string]string{
+				"cpu":     "/sys/fs/cgroup/cpu,cpuacct/kubepods/burstable/pod1/abc",
+				"cpuacct": "/sys/fs/cgroup/cpu,cpuacct/kubepods/burstable/pod1/abc",
+				"memory":  "/sys/fs/cgroup/memory/kubepods/burstable/pod1/abc",
+				"pids":    "/sys/fs/cgroup/pids/other/abc",
+			},
+		},
+		"v2, systemd": {
+			map[string]string{"": "/sys/fs/cgroup"}, "0::/kubepods.slice/kubepods-pod1.slice/docker-abc.scope\n",
+			map[string]string{"": "/sys/fs/cgroup/kubepods.slice/kubepods-pod1.slice/docker-abc.scope"},
+		},
+		"a path with a colon":            {map[string]string{"": "/c"}, "0::/a:b\n", map[string]string{"": "/c/a:b"}},
+		"a controller that is not there": {v1, "5:blkio:/x\n", map[string]string{}},
+		"nonsense":                       {v1, "memory\n\n::\n", map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, stats.PlaceOf(c.file, c.mounts)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestScheduled(t *testing.T) {
+	for text, want := range map[string]int64{"0.1 0.2 0.3 2/345 678\n": 345, "0.1 0.2 0.3 x 1": -1, "": -1, "1 2 3 4/y 5": -1} {
+		got, err := stats.Scheduled(text)
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
+
+// The machine that runs this has memory, processors, processes and a disk.
+func TestNode(t *testing.T) {
+	var log bytes.Buffer
+	dir := t.TempDir()
+	n := stats.NewReader(slog.New(slog.NewTextHandler(&log, nil))).Node(stats.Paths{Root: dir, Images: "/dev/shm"})
+	m := n.Memory
+	if m.Capacity == nil || m.WorkingSet == nil || m.Available == nil {
+		t.Fatalf("memory is not known: %+v\n%s", m, &log)
+	}
+	if *m.WorkingSet <= 0 || *m.Available <= 0 || *m.Available+*m.WorkingSet != *m.Capacity {
+		t.Errorf("%d of %d in use and %d available", *m.WorkingSet, *m.Capacity, *m.Available)
+	}
+	if n.PIDs.Max == nil || n.PIDs.Running == nil || *n.PIDs.Running < 2 || *n.PIDs.Max <= *n.PIDs.Running {
+		t.Errorf("processes: %+v", n.PIDs)
+	}
+	if n.CPU == nil || *n.CPU <= 0 {
+		t.Error("the processors never worked")
+	}
+	out, err := exec.Command("stat", "-f", "-c", "%S %b %a %c", dir).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.NodeFS == nil || n.NodeFS.Capacity <= n.NodeFS.Available || n.NodeFS.Available <= 0 {
+		t.Fatalf("%+v, and stat(1) says %s", n.NodeFS, out)
+	}
+	if n.ImageFS == nil || n.ImageFS.Device == n.NodeFS.Device || n.ContainerFS != n.ImageFS {
+		t.Errorf("a filesystem in memory %+v is taken for the disk %+v", n.ImageFS, n.NodeFS)
+	}
+	if log.Len() > 0 {
+		t.Errorf("it complains:\n%s", &log)
+	}
+}
+
+func TestAFilesystemThatCannotBeTold(t *testing.T) {
+	var log bytes.Buffer
+	r := stats.NewReader(slog.New(slog.NewTextHandler(&log, nil)))
+	gone := t.TempDir() + "/gone"
+	for range 3 {
+		n := r.Node(stats.Paths{Root: gone})
+		if n.NodeFS != nil || n.ImageFS != nil || n.ContainerFS != nil {
+			t.Errorf("told of what is not there: %+v", n)
+		}
+		if n.Memory.Available == nil {
+			t.Error("memory is not known for that")
+		}
+	}
+	if got := strings.Count(log.String(), "level=WARN"); got != 2 {
+		t.Errorf("want a warning for each, once:\n%s", &log)
+	}
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Node(stats.Paths{Root: gone}); n.NodeFS == nil {
+		t.Error("it is there now")
+	}
+}
+
+// A container may end, and its process's number be another's, before it is read.
+func TestAPodThatIsGone(t *testing.T) {
+	var log bytes.Buffer
+	r := stats.NewReader(slog.New(slog.NewTextHandler(&log, nil)))
+	for name, pid := range map[string]int{"ended": 1<<22 + 1, "another's process": os.Getpid(), "never ran": 0} {
+		p := r.Pod(stats.Target{
+			UID: "u1", Sandbox: stats.Process{ID: "5b1d", PID: pid},
+			Containers: map[string]stats.Process{"app": {ID: "5b1e", PID: pid}},
+		})
+		want := stats.Pod{UID: "u1", Time: p.Time, Containers: map[string]stats.Container{"app": {}}}
+		if diff := cmp.Diff(want, p); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("that is no fault:\n%s", &log)
+	}
+}
+
+func TestFilesOfAPod(t *testing.T) {
+	dir := t.TempDir()
+	w := stats.NewWalker(nil, slog.New(slog.DiscardHandler))
+	log := write(t, dir+"/abc-json.log", 10_000)
+	rotated := write(t, dir+"/abc-json.log.1", 20_000)
+	write(t, dir+"/config.v2.json", 30_000)
+	p := stats.Pod{Containers: map[string]stats.Container{"app": {}}}
+	w.Fill(&p, stats.Files{
+		Containers: map[string]stats.ContainerFiles{"app": {Writable: dir + "/diff", Log: log}, "silent": {Log: dir + "/gone/x"}},
+		Volumes:    map[string]string{"disk": mkdir(t, dir+"/disk"), "memory": "/dev/shm", "gone": dir + "/gone"},
+	})
+	app := p.Containers["app"]
+	if want := blocks(t, log) + blocks(t, rotated); app.Logs == nil || app.Logs.Bytes != want || app.Logs.Inodes != 2 {
+		t.Errorf("logs take %+v, want %d bytes in 2 files", app.Logs, want)
+	}
+	if app.RootFS != nil || p.Containers["silent"].Logs != nil {
+		t.Errorf("told of what nobody has looked at: %+v", p)
+	}
+	if _, ok := p.Volumes["memory"]; !ok || len(p.Volumes) != 1 {
+		t.Errorf("known at once are %v, want the one in memory", p.Volumes)
+	}
+}
