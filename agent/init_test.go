@@ -171,7 +171,7 @@ func TestRestartOfAllContainers(t *testing.T) {
 	w.write("all.yaml", withInit(strings.Replace(manifest("{name: all}",
 		shell("app", "while [ ! -e /s/fail ]; do sleep 0.1; done; rm /s/fail; exit 88", mount, "restartPolicy: Never", rule),
 		shell("done", noted("done"), mount),
-		shell("side", "echo side >> /s/runs; trap '' TERM; while :; do sleep 0.1; done", mount, hook)), "GracePeriodSeconds: 2", "GracePeriodSeconds: 600", 1),
+		shell("side", "echo side >> /s/runs; trap '' TERM; while :; do sleep 0.1; done", mount, hook)), "GracePeriodSeconds: 2", "GracePeriodSeconds: 120", 1),
 		shell("init", noted("init"), mount))+
 		"  restartPolicy: Never\n  volumes: [{name: s, hostPath: {path: "+dir+", type: DirectoryOrCreate}}]\n")
 	w.start()
