@@ -79,6 +79,9 @@ func (s *state) startQueued() {
 			}
 		}
 		s.probe(e) // what the wave stops is not to be probed as before
+		for _, step := range e.wave {
+			s.deps.tell(takenEvents(step)...)
+		}
 		ctx := s.ctx
 		s.spawn(func() {
 			outcomes := job.run(ctx)

@@ -23,6 +23,7 @@ func (s *state) foldWave(e *entry, outcomes []outcome) {
 		}
 		delete(e.failures, o.step.failureKey())
 		s.foldSuccess(e, o)
+		s.deps.tell(doneEvents(o.step)...)
 		if o.step.Changes() || o.step.Reason == ContentChanged {
 			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)
 		}

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -69,6 +70,7 @@ func (j job) stop(ctx context.Context, s Step) error {
 		err := hook{h, s.ID, c.Ports, hookAddress(j.observed, s.UID, j.node)}.run(within, j.deps)
 		cancel()
 		if err != nil && ctx.Err() == nil {
+			j.deps.tell(s.event(pod.EventWarning, string(FailedPreStopHook), "PreStopHook failed: "+err.Error()))
 			j.deps.Log.Warn("preStop hook failed", "pod", s.Pod, "container", s.Container, "reason", string(FailedPreStopHook), "err", err)
 		}
 		grace = max(grace-time.Since(begin), minGrace)
@@ -137,6 +139,7 @@ func (s *state) foldHook(e *entry, seen *sighting, o outcome) {
 		s.foldFailure(e, o)
 	default:
 		seen.Hook = HookFailed
+		s.deps.tell(o.step.event(pod.EventWarning, string(FailedPostStartHook), "PostStartHook failed: "+o.err.Error()))
 		s.deps.Log.Warn("postStart hook failed", append(logArgs(o), "reason", string(FailedPostStartHook), "err", o.err)...)
 	}
 	s.mark(e.key)

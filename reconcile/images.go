@@ -147,10 +147,13 @@ func (l *Loop) fetch(ctx context.Context, step Step, secrets []*pod.Object) (inf
 	}
 	begin := time.Now()
 	l.deps.Log.Info("pulling image", "pod", step.Pod, "image", step.Image, "reason", string(step.Reason))
+	l.deps.tell(pullEvent(step, 0))
 	if err := l.pull(ctx, step.Image, secrets); err != nil {
 		return info, false, err
 	}
-	l.deps.Log.Info("image pulled", "image", step.Image, "took", time.Since(begin).Round(time.Millisecond))
+	took := max(time.Since(begin), 1)
+	l.deps.Log.Info("image pulled", "image", step.Image, "took", took.Round(time.Millisecond))
+	l.deps.tell(pullEvent(step, took))
 	info, err = rt.Image(ctx, step.Image)
 	return info, err == nil, err
 }

@@ -91,6 +91,8 @@ type Deps struct {
 	Check func(context.Context, probe.Check) probe.Result
 	// Get makes the request of an HTTP hook and returns the status; nil is nobody.
 	Get func(context.Context, probe.Check) (int, error)
+	// Events is told what happens to pods; nil is nobody. It does not wait.
+	Events pod.Sink
 	// Progress is told how pulls go; nil is nobody.
 	Progress func(runtime.PullProgress)
 }
@@ -118,6 +120,9 @@ func New(cfg Config, deps Deps) *Loop {
 	}
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
+	}
+	if cfg.LookOnly {
+		deps.Events = nil // nothing happens
 	}
 	if deps.NodeFile == nil {
 		deps.NodeFile = func(string) ([]byte, error) { return nil, fs.ErrNotExist }

@@ -34,6 +34,7 @@ type rig struct {
 	files   *files
 	volumes *shelf
 	log     *lines
+	told    told   // events
 	vanish  string // an image that is gone whenever it was pulled
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
@@ -68,7 +69,7 @@ func (r *rig) start(policy reconcile.Policy) {
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},
-		Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Events: r.told.take, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)

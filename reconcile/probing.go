@@ -139,4 +139,7 @@ func (s *state) complain(e *entry, r probe.Report) {
 		seen.complaints = make(map[probe.Kind]Complaint)
 	}
 	seen.complaints[r.Kind] = c
+	if !r.Try {
+		s.deps.tell(probeEvent(e.key, seen.c.UID, c, r.Result.Warning))
+	}
 }

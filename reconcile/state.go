@@ -288,7 +288,9 @@ func (s *state) consider(e *entry) {
 	s.revision++
 	in := s.input(e)
 	s.admit(e, &in)
+	was := e.plan
 	e.plan = PlanPod(in)
+	s.deps.tell(waitEvents(was, e.plan)...)
 	if e.plan.Asks && !s.asked {
 		s.asked = true
 		s.askFeatures(0)

@@ -1,0 +1,111 @@
+package reconcile_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile/probe"
+)
+
+// told has the events that a loop hands on.
+type told struct {
+	mu   sync.Mutex
+	list []pod.Event
+}
+
+func (l *told) take(e pod.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, e)
+}
+
+// lines returns one line for each event since the last call.
+func (l *told) lines() (lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.list {
+		lines = append(lines, strings.Join([]string{string(e.Type), e.Reason, e.Pod.Name + "/" + e.Container, e.Message}, " "))
+	}
+	l.list = nil
+	return lines
+}
+
+// What happens to a pod is told in the words of the kubelet.
+func TestEvents(t *testing.T) {
+	inRig(t, func(r *rig) {
+		expect := func(what string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, r.told.lines()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		r.want(manifest("a", "", "{name: c, image: remote:1}"))
+		r.after(time.Second)
+		expect("its image is pulled and it starts",
+			`Normal Pulling a-node/ Pulling image "remote:1"`,
+			`Normal Pulled a-node/ Successfully pulled image "remote:1" in 0s`,
+			"Normal Created a-node/c Created container: c",
+			"Normal Started a-node/c Started container c",
+		)
+		r.after(time.Hour)
+		expect("it runs")
+		r.want(manifest("a", "", "{name: c, image: present:1}"))
+		r.after(time.Minute)
+		expect("it is edited",
+			"Normal Killing a-node/c Container c definition changed, will be restarted",
+			"Normal Created a-node/c Created container: c",
+			"Normal Started a-node/c Started container c",
+		)
+		r.want()
+		r.after(time.Minute)
+		expect("it is removed", "Normal Killing a-node/c Stopping container c")
+		r.want(manifest("b", "", "{name: c, image: absent:1, imagePullPolicy: Never}"), manifest("d", "", "{name: c, image: present:1, args: [exit=1]}"))
+		r.after(15 * time.Second)
+		backOff := "Warning BackOff d-node/c Back-off restarting failed container c in pod d-node_default(" + string(the(t, r.after(0), "d").Object.UID) + ")"
+		expect("one may not pull, one crashes",
+			`Warning ErrImageNeverPull b-node/c The image is not present and its pull policy is Never`,
+			"Normal Created d-node/c Created container: c",
+			"Normal Started d-node/c Started container c",
+			"Normal Created d-node/c Created container: c",
+			"Normal Started d-node/c Started container c",
+			backOff,
+			"Normal Created d-node/c Created container: c",
+			"Normal Started d-node/c Started container c",
+			backOff,
+		)
+	})
+}
+
+// A container that its probe ends is told as unhealthy, then as killed for it.
+func TestEventsOfProbes(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.check.Store(func(probe.Check) probe.Result {
+			return probe.Result{Outcome: probe.Failure, Reason: "connection refused"}
+		})
+		r.want(manifest("a", "", "{name: c, image: present:1, livenessProbe: {failureThreshold: 2, periodSeconds: 5, exec: {command: [x]}}}"))
+		r.after(20 * time.Second)
+		var got []string
+		for _, line := range r.told.lines() {
+			if !strings.Contains(line, " Created ") {
+				got = append(got, line)
+			}
+		}
+		want := []string{
+			"Normal Started a-node/c Started container c",
+			"Warning Unhealthy a-node/c Liveness probe failed: connection refused",
+			"Warning Unhealthy a-node/c Liveness probe failed: connection refused",
+			"Normal Killing a-node/c Container c failed liveness probe, will be restarted",
+		}
+		if len(got) < len(want) {
+			t.Fatalf("got %q", got)
+		}
+		if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
