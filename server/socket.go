@@ -45,26 +45,19 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// Answers are what clients of the socket can ask for. Each returns what is newer
+// than a revision as soon as there is something, and at once for 0.
+type Answers struct {
+	State  func(ctx context.Context, after uint64) (State, error)
+	Events func(ctx context.Context, after uint64) (Events, error)
+}
+
 // Serve answers on l until ctx ends, and returns when no call is under way any
-// more. state returns the state as soon as its
-// revision is higher than after, and at once for 0.
-func Serve(ctx context.Context, l net.Listener, state func(ctx context.Context, after uint64) (State, error)) error {
+// more.
+func Serve(ctx context.Context, l net.Listener, a Answers) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, r *http.Request) {
-		after, err := strconv.ParseUint(r.FormValue("after"), 10, 64)
-		if err != nil && r.FormValue("after") != "" {
-			http.Error(w, "after: want a revision", http.StatusBadRequest)
-			return
-		}
-		s, err := state(r.Context(), after)
-		if err != nil {
-			http.Error(w, "the agent is stopping", http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		// An error is a client that went away.
-		_ = json.NewEncoder(w).Encode(s)
-	})
+	mux.HandleFunc("GET /v1/state", newer(a.State))
+	mux.HandleFunc("GET /v1/events", newer(a.Events))
 	var calls sync.WaitGroup
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -84,6 +77,25 @@ func Serve(ctx context.Context, l net.Listener, state func(ctx context.Context, 
 		return err
 	}
 	return <-stopped
+}
+
+// newer answers with what is newer than the revision that the request names.
+func newer[T any](answer func(ctx context.Context, after uint64) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		after, err := strconv.ParseUint(r.FormValue("after"), 10, 64)
+		if err != nil && r.FormValue("after") != "" {
+			http.Error(w, "after: want a revision", http.StatusBadRequest)
+			return
+		}
+		found, err := answer(r.Context(), after)
+		if err != nil {
+			http.Error(w, "the agent is stopping", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// An error is a client that went away.
+		_ = json.NewEncoder(w).Encode(found)
+	}
 }
 
 // ErrNoAgent says that nobody answers on the socket.
@@ -112,10 +124,19 @@ func NewClient(path string) *Client {
 // State returns the agent's state as soon as its revision is higher than after;
 // with 0, at once. ErrNoAgent where nobody answers.
 func (c *Client) State(ctx context.Context, after uint64) (State, error) {
-	var s State
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/v1/state?after="+strconv.FormatUint(after, 10), nil)
+	return ask[State](ctx, c, "/v1/state", after)
+}
+
+// Events returns the events that happened after that revision, as soon as there are
+// any; with 0, at once all there are. ErrNoAgent where nobody answers.
+func (c *Client) Events(ctx context.Context, after uint64) (Events, error) {
+	return ask[Events](ctx, c, "/v1/events", after)
+}
+
+func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path+"?after="+strconv.FormatUint(after, 10), nil)
 	if err != nil {
-		return s, err
+		return found, err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -123,14 +144,14 @@ func (c *Client) State(ctx context.Context, after uint64) (State, error) {
 		if errors.As(err, &request) {
 			err = request.Err // without the address, which means nothing to people
 		}
-		return s, err
+		return found, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("agent: %s", resp.Status)
+		return found, fmt.Errorf("agent: %s", resp.Status)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
-		return s, fmt.Errorf("agent's answer: %w", err)
+	if err := json.NewDecoder(resp.Body).Decode(&found); err != nil {
+		return found, fmt.Errorf("agent's answer: %w", err)
 	}
-	return s, nil
+	return found, nil
 }

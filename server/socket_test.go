@@ -68,7 +68,7 @@ func serve(t *testing.T, b *board) (path string, stop func() error) {
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, l, b.get) }()
+	go func() { ended <- server.Serve(ctx, l, server.Answers{State: b.get}) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended
@@ -309,7 +309,7 @@ func TestAClientThatWaitsLearnsOfTheEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l, next.get) }()
+	go func() { served <- server.Serve(ctx, l, server.Answers{State: next.get}) }()
 	defer func() {
 		cancel()
 		<-served
@@ -353,7 +353,7 @@ func TestServeWaitsForItsCalls(t *testing.T) {
 		<-entered
 		cancel()
 	}()
-	if err := server.Serve(ctx, l, slow); err != nil {
+	if err := server.Serve(ctx, l, server.Answers{State: slow}); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 	if !left.Load() {

@@ -25,6 +25,13 @@ type State struct {
 	Conflicts []pod.Conflict `json:"conflicts,omitempty"`
 }
 
+// Events are what happened, the least lately first.
+type Events struct {
+	// Revision rises with each event.
+	Revision uint64     `json:"revision"`
+	Items    []v1.Event `json:"items"`
+}
+
 // Pod is one pod, wanted or still there.
 type Pod struct {
 	// Pod has its status and its UID.
