@@ -25,6 +25,7 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
 	"github.com/podkeeper/podkeeper/server"
+	"github.com/podkeeper/podkeeper/server/events"
 	"github.com/podkeeper/podkeeper/sources"
 )
 
@@ -95,6 +96,9 @@ type Config struct {
 	// a cgroup each of its containers; 0 is no limit.
 	PodPIDs int64
 
+	// Events says how many are kept, and how long.
+	Events EventConfig
+
 	// Parallel is how many pods start at a time; 0 is the loop's default.
 	Parallel int
 	// Version is the program's, for clients.
@@ -117,7 +121,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 			if err != nil {
 				return err
 			}
-			group.Go(func() error { return server.Serve(ctx, listener, p.state) })
+			group.Go(func() error { return server.Serve(ctx, listener, server.Answers{State: p.state, Events: p.happened}) })
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
@@ -136,6 +140,7 @@ type parts struct {
 	sources []sources.Source
 	volumes *volume.Host
 	loop    *reconcile.Loop
+	events  *events.Log
 	dir     *rootdir.Dir // nil where it is only read
 }
 
@@ -175,7 +180,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}}
+	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil
@@ -189,6 +194,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Messages: messages, Credentials: credentials(cfg.RootDir),
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
+		Events: p.record,
 	})
 	return p, nil
 }
@@ -223,6 +229,7 @@ func (cfg Config) complete() (Config, error) {
 		cfg.NodeName = name
 	}
 	cfg.NodeName = strings.ToLower(strings.TrimSpace(cfg.NodeName))
+	cfg.Events.Node = cfg.NodeName
 	if len(cfg.NodeIPs) == 0 {
 		cfg.NodeIPs = machineAddresses()
 	}

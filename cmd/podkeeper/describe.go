@@ -42,7 +42,11 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 			if !ok {
 				return noPod(namespace, args[0])
 			}
-			describePod(c.out, state, p)
+			happened, err := c.eventsOf(cmd.Context(), *l, p)
+			if err != nil {
+				return err
+			}
+			describePod(c.out, state, p, happened, c.now())
 			return nil
 		},
 	}
@@ -79,7 +83,7 @@ func (d description) text(depth int, value string) {
 	}
 }
 
-func describePod(out *stream, s server.State, p server.Pod) {
+func describePod(out *stream, s server.State, p server.Pod, happened []v1.Event, now time.Time) {
 	d := description{tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)}
 	defer d.w.Flush()
 	o, status := p.Pod, &p.Pod.Status
@@ -105,6 +109,7 @@ func describePod(out *stream, s server.State, p server.Pod) {
 	}
 	describeFindings(d, s, p)
 	describeSteps(d, p)
+	describeEvents(d, happened, now)
 }
 
 func nodeText(s server.State, status *v1.PodStatus) string {

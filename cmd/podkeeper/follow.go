@@ -10,22 +10,32 @@ import (
 // reconnectEvery is how often an agent that went away is tried again.
 const reconnectEvery = time.Second
 
-// follow calls each with the agent's state, now and after every change, until
+// askState asks for what follow follows most often.
+func askState(ctx context.Context, client *server.Client, after uint64) (server.State, uint64, error) {
+	s, err := client.State(ctx, after)
+	return s, s.Revision, err
+}
+
+// follow calls each with what the agent answers, now and after every change, until
 // each says that it is done. An agent that stops answering later is waited for:
 // pods outlive it, so what is told of them goes on when it is back.
-func (c *cli) follow(ctx context.Context, l location, each func(server.State) (done bool, err error)) error {
+func follow[T any](
+	ctx context.Context, c *cli, l location,
+	ask func(ctx context.Context, client *server.Client, after uint64) (found T, revision uint64, err error),
+	each func(T) (done bool, err error),
+) error {
 	client := server.NewClient(l.socket)
 	var after uint64
 	answered, away := false, false
 	for {
-		state, err := client.State(ctx, after)
+		found, revision, err := ask(ctx, client, after)
 		switch {
 		case err == nil:
 			if away {
 				c.err.printf("The agent is back.\n")
 			}
-			answered, away, after = true, false, state.Revision
-			if done, err := each(state); done || err != nil {
+			answered, away, after = true, false, revision
+			if done, err := each(found); done || err != nil {
 				return err
 			}
 			continue

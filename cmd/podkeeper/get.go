@@ -9,11 +9,11 @@ import (
 func (c *cli) getCommand(l *location) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "Show pods or sources",
+		Short: "Show pods, sources or events",
 		Args:  noSuchCommand,
 		RunE:  showHelp,
 	}
-	cmd.AddCommand(c.getPodsCommand(l), c.getSourcesCommand(l))
+	cmd.AddCommand(c.getPodsCommand(l), c.getSourcesCommand(l), c.eventsCommand(l))
 	return cmd
 }
 

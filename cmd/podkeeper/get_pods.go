@@ -30,7 +30,7 @@ its status: one object for one NAME, else a List.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			g.names = names
 			if g.watch {
-				return c.follow(cmd.Context(), *l, g.changes)
+				return follow(cmd.Context(), c, *l, askState, g.changes)
 			}
 			state, err := c.ask(cmd.Context(), *l)
 			if err != nil {
@@ -235,17 +235,21 @@ func typed(p *v1.Pod) *v1.Pod {
 }
 
 // list is a v1 List as kubectl prints it.
-type list struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Metadata   struct{}  `json:"metadata"`
-	Items      []*v1.Pod `json:"items"`
+type list[T any] struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   struct{} `json:"metadata"`
+	Items      []T      `json:"items"`
 }
 
-func podList(pods []server.Pod) list {
-	l := list{APIVersion: "v1", Kind: "List", Items: []*v1.Pod{}}
+func listOf[T any](items []T) list[T] {
+	return list[T]{APIVersion: "v1", Kind: "List", Items: append([]T{}, items...)}
+}
+
+func podList(pods []server.Pod) list[*v1.Pod] {
+	var items []*v1.Pod
 	for _, p := range pods {
-		l.Items = append(l.Items, typed(p.Pod))
+		items = append(items, typed(p.Pod))
 	}
-	return l
+	return listOf(items)
 }

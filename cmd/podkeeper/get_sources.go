@@ -27,7 +27,7 @@ taken.
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if g.watch {
-				return c.follow(cmd.Context(), *l, g.show)
+				return follow(cmd.Context(), c, *l, askState, g.show)
 			}
 			state, err := c.ask(cmd.Context(), *l)
 			if err != nil {

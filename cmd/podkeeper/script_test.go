@@ -70,8 +70,9 @@ func TestScripts(t *testing.T) {
 
 // stateServer is an agent as its clients see it: a state, and a socket.
 //
-//	serve-state FILE   serves the server.State in FILE on the socket s; served
-//	                   already, FILE is the next state
+//	serve-state FILE [EVENTS]
+//	                   serves the server.State in FILE on the socket s, and the
+//	                   server.Events in EVENTS; served already, they are the next
 //	await-watch        waits until a client waits for the next state
 //	stop-state         stops serving
 type stateServer struct {
@@ -81,6 +82,7 @@ type stateServer struct {
 
 	mu      sync.Mutex
 	state   server.State
+	events  server.Events
 	changed chan struct{} // closed at the next change
 }
 
@@ -89,17 +91,25 @@ type stateKey struct{}
 func serverOf(ts *testscript.TestScript) *stateServer { return ts.Value(stateKey{}).(*stateServer) }
 
 func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: serve-state FILE")
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: serve-state FILE [EVENTS]")
+	}
+	read := func(file string, into any) {
+		decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+		decoder.DisallowUnknownFields()
+		ts.Check(decoder.Decode(into))
 	}
 	var state server.State
-	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
-	decoder.DisallowUnknownFields()
-	ts.Check(decoder.Decode(&state))
+	read(args[0], &state)
+	var events server.Events
+	if len(args) == 2 {
+		read(args[1], &events)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state.Revision = s.state.Revision + 1
-	s.state = state
+	events.Revision = state.Revision
+	s.state, s.events = state, events
 	if s.stop != nil {
 		close(s.changed)
 		s.changed = make(chan struct{})
@@ -113,7 +123,7 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	s.changed, s.parked = make(chan struct{}), make(chan struct{}, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener, s.get) }()
+	go func() { ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened}) }()
 	once := sync.OnceValue(func() error {
 		cancel()
 		return <-ended
@@ -137,20 +147,30 @@ func (s *stateServer) awaitWatch(ts *testscript.TestScript) {
 }
 
 func (s *stateServer) get(ctx context.Context, after uint64) (server.State, error) {
+	state, _, err := s.next(ctx, after)
+	return state, err
+}
+
+func (s *stateServer) happened(ctx context.Context, after uint64) (server.Events, error) {
+	_, events, err := s.next(ctx, after)
+	return events, err
+}
+
+func (s *stateServer) next(ctx context.Context, after uint64) (server.State, server.Events, error) {
 	for {
 		s.mu.Lock()
-		state, changed := s.state, s.changed
+		state, events, changed := s.state, s.events, s.changed
 		if state.Revision <= after {
 			s.parked <- struct{}{}
 		}
 		s.mu.Unlock()
 		if state.Revision > after {
-			return state, nil
+			return state, events, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return server.State{}, ctx.Err()
+			return state, events, ctx.Err()
 		}
 	}
 }

@@ -55,6 +55,7 @@ type settings struct {
 
 	policySettings
 	nodeSettings
+	eventSettings
 }
 
 // sourceFlags are about what is wanted.
@@ -95,6 +96,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.logFiles, "container-log-max-files", 5, "how many log files are kept of a container")
 	s.policySettings.flags(f)
 	s.nodeSettings.flags(f)
+	s.eventSettings.flags(f)
 }
 
 // config is the agent's configuration. Every problem is reported, not only the
@@ -141,6 +143,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("resolv-conf", err)
 	policy := s.policy(check)
 	node := s.node(l, check)
+	events := s.events(check)
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
 		NodeName: s.nodeName, NodeIPs: nodeIPs,
@@ -148,7 +151,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict, Policy: policy, Node: node, NoSourceCache: s.cache == "off",
+		Strict: s.strict, Policy: policy, Node: node, Events: events, NoSourceCache: s.cache == "off",
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			LogMaxSize: size, LogMaxFiles: s.logFiles,

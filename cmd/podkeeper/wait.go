@@ -164,7 +164,7 @@ func (w *wait) wait(ctx context.Context, l location) error {
 		bounded, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
-	err = w.follow(bounded, l, w.look)
+	err = follow(bounded, w.cli, l, askState, w.look)
 	if ctx.Err() == nil && bounded.Err() != nil {
 		return w.ranOut()
 	}

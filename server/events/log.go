@@ -38,8 +38,8 @@ type Log struct {
 	cfg Config
 
 	mu       sync.Mutex
-	events   []*entry // the one that happened least lately first
-	revision uint64
+	events   []*entry      // the one that happened least lately first
+	revision uint64        // from 1
 	made     uint64        // names are numbered
 	changed  chan struct{} // closed with each event
 }
@@ -58,7 +58,7 @@ type entry struct {
 func New(cfg Config) *Log {
 	cfg.TTL = cmp.Or(cfg.TTL, time.Hour)
 	cfg.Max = cmp.Or(cfg.Max, 1000)
-	return &Log{cfg: cfg, changed: make(chan struct{})}
+	return &Log{cfg: cfg, revision: 1, changed: make(chan struct{})}
 }
 
 // Record notes that e happened at now.
