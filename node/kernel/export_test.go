@@ -1,0 +1,3 @@
+package kernel
+
+var WatchOOMIn = watchOOM
