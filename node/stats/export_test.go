@@ -23,3 +23,9 @@ func (w *Walker) Known() int {
 }
 
 const Forget = forget + time.Second
+
+var (
+	WatchUsage    = watchUsage
+	WatchPressure = watchPressure
+	WatchUrgent   = watchUrgent
+)

@@ -29,6 +29,8 @@ type Walker struct {
 	known   map[string]*known
 	wanted  map[string]bool
 	unknown map[string]bool // folders of which it was said that they cannot be read
+	// walked is closed when a walk has ended, and is another one then.
+	walked chan struct{}
 }
 
 // known is what is known of a folder.
@@ -47,6 +49,7 @@ func NewWalker(counted func(folder string) (Usage, bool), log *slog.Logger) *Wal
 	return &Walker{
 		log: log, counted: counted, walk: Walk, wake: make(chan struct{}, 1),
 		known: make(map[string]*known), wanted: make(map[string]bool), unknown: make(map[string]bool),
+		walked: make(chan struct{}),
 	}
 }
 
@@ -73,6 +76,38 @@ func (w *Walker) Usage(folder string) *Usage {
 	default:
 	}
 	return k.usage
+}
+
+// Await returns when each of the folders was looked at, however long ago, or ctx
+// ends. It asks for those that never were.
+func (w *Walker) Await(ctx context.Context, folders []string) {
+	for {
+		w.mu.Lock()
+		walked := w.walked
+		w.mu.Unlock()
+		missing := false
+		for _, folder := range folders {
+			missing = missing || w.missing(folder)
+		}
+		if !missing {
+			return
+		}
+		select {
+		case <-walked:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// missing reports whether nobody has looked at a folder yet, and asks for it then.
+func (w *Walker) missing(folder string) bool {
+	if folder == "" || w.Usage(folder) != nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.known[folder].walked.IsZero()
 }
 
 // Run walks until ctx ends.
@@ -136,6 +171,8 @@ func (w *Walker) found(folder string, usage Usage, err error) {
 		w.log.Warn("what a folder holds is not known", "path", folder, "err", err)
 	}
 	w.unknown[folder] = failed
+	close(w.walked)
+	w.walked = make(chan struct{})
 	for name, k := range w.known {
 		if now.Sub(k.asked) > forget {
 			delete(w.known, name)

@@ -185,6 +185,32 @@ func TestFoldersThatCannotBeWalked(t *testing.T) {
 	}
 }
 
+func TestAwaitTheFirstLook(t *testing.T) {
+	fails := func(folder string) error {
+		if folder == "/gone" {
+			return os.ErrNotExist
+		}
+		return nil
+	}
+	play(t, 10*time.Millisecond, fails, func(s *scene) {
+		folders := []string{"/a", "", "/b", "/gone"}
+		s.Await(context.Background(), folders)
+		if took := time.Since(s.begin); took != 2010*time.Millisecond {
+			t.Errorf("it took %v, want three walks with a second from one to the next", took)
+		}
+		if a, b, gone := s.Usage("/a"), s.Usage("/b"), s.Usage("/gone"); a == nil || b == nil || gone != nil {
+			t.Errorf("got %v, %v and %v", a, b, gone)
+		}
+		s.Await(context.Background(), folders) // which are known
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		s.Await(ctx, []string{"/c"})
+		if took := time.Since(s.begin); took != 2011*time.Millisecond {
+			t.Errorf("it went on until %v", took)
+		}
+	})
+}
+
 func TestTheWalkerForgets(t *testing.T) {
 	play(t, time.Millisecond, well, func(s *scene) {
 		for i := range 100 {
