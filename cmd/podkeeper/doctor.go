@@ -6,15 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/podkeeper/podkeeper/agent"
-	"github.com/podkeeper/podkeeper/doctor"
 )
-
-// diagnosis is the shape of doctor -o json.
-type diagnosis struct {
-	// Verdict is the worst of all.
-	Verdict  doctor.Verdict   `json:"verdict"`
-	Findings []doctor.Finding `json:"findings"`
-}
 
 func (c *cli) doctorCommand(l *location) *cobra.Command {
 	var output format
@@ -36,8 +28,7 @@ runs), with what to do about it. The exit code is 1 where one is fail.`,
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			found := doctor.Diagnose(facts)
-			d := diagnosis{doctor.Worst(found), found}
+			d := agent.Diagnose(facts)
 			if output != asTable {
 				if err := c.out.object(output, d); err != nil {
 					return err
@@ -45,7 +36,7 @@ runs), with what to do about it. The exit code is 1 where one is fail.`,
 			} else {
 				c.tellDiagnosis(d)
 			}
-			if d.Verdict == doctor.Fail {
+			if d.Verdict == agent.VerdictFail {
 				return codeError(exitFailed)
 			}
 			return nil
@@ -57,10 +48,10 @@ runs), with what to do about it. The exit code is 1 where one is fail.`,
 }
 
 // tellDiagnosis writes a line for each finding, and one for its cure.
-func (c *cli) tellDiagnosis(d diagnosis) {
-	tints := map[doctor.Verdict]tint{doctor.OK: good, doctor.Warn: busy, doctor.Fail: bad}
+func (c *cli) tellDiagnosis(d agent.Diagnosis) {
+	tints := map[agent.Verdict]tint{agent.VerdictOK: good, agent.VerdictWarn: busy, agent.VerdictFail: bad}
 	var rows [][]cell
-	count := make(map[doctor.Verdict]int)
+	count := make(map[agent.Verdict]int)
 	for _, f := range d.Findings {
 		count[f.Verdict]++
 		rows = append(rows, []cell{{string(f.Verdict), tints[f.Verdict]}, {text: f.Check}, {text: f.Message}})
@@ -70,10 +61,10 @@ func (c *cli) tellDiagnosis(d diagnosis) {
 	}
 	new(table).write(c.out, rows...)
 	var parts []string
-	if n := count[doctor.Fail]; n > 0 {
+	if n := count[agent.VerdictFail]; n > 0 {
 		parts = append(parts, plural(n, "failure"))
 	}
-	if n := count[doctor.Warn]; n > 0 {
+	if n := count[agent.VerdictWarn]; n > 0 {
 		parts = append(parts, plural(n, "warning"))
 	}
 	if len(parts) == 0 {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/podkeeper/podkeeper/agent"
-	"github.com/podkeeper/podkeeper/doctor"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -43,7 +42,7 @@ type agentCalls struct {
 	once      func(context.Context, agent.Config, *slog.Logger, func(server.Pod)) error
 	look      func(context.Context, agent.Config, *slog.Logger) (server.State, error)
 	deleteAll func(context.Context, agent.Config, *slog.Logger) error
-	examine   func(context.Context, agent.DockerConfig) doctor.Facts
+	examine   func(context.Context, agent.DockerConfig) agent.Facts
 }
 
 // main runs the command that args name and returns its exit code. SIGINT and

@@ -20,7 +20,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/podkeeper/podkeeper/agent"
-	"github.com/podkeeper/podkeeper/doctor"
 	"github.com/podkeeper/podkeeper/node/rootdir"
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -219,7 +218,7 @@ func agentError() error {
 }
 
 // factsOfFile is a machine: that of the file $FACTS.
-func factsOfFile(_ context.Context, cfg agent.DockerConfig) (f doctor.Facts) {
+func factsOfFile(_ context.Context, cfg agent.DockerConfig) (f agent.Facts) {
 	data, err := os.ReadFile(os.Getenv("FACTS"))
 	if err == nil {
 		err = json.Unmarshal(data, &f)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/podkeeper/podkeeper/doctor"
+	"github.com/podkeeper/podkeeper/agent/doctor"
 )
 
 // Who listens on a port, and how many inotify instances there are, is read from

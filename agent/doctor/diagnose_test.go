@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/podkeeper/podkeeper/doctor"
+	"github.com/podkeeper/podkeeper/agent/doctor"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
