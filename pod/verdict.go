@@ -38,10 +38,8 @@ type Verdict struct {
 	At time.Time
 }
 
-// EvictAnnotation is what a pod says with "never": it is not to be ended for the
-// sake of the node.
+// EvictAnnotation is how a pod says "never": it is not to be evicted.
 const EvictAnnotation = "podkeeper.io/evict"
 
-// Exempt reports whether a pod is never ended for the sake of the node, whatever
-// it uses beyond what it asked for.
+// Exempt reports whether a pod is never evicted, whatever it uses.
 func Exempt(p *v1.Pod) bool { return Critical(p) || p.Annotations[EvictAnnotation] == "never" }

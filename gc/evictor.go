@@ -1,0 +1,173 @@
+package gc
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/node/stats"
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+// Evictor watches what the node is short of, and states which pods have to end
+// for that (law 9): one at a time, and the node is looked at again after each.
+type Evictor struct {
+	Policy EvictionPolicy
+	// Period is how often it looks; 0 is every 10 s. Alarm is told when memory gets
+	// short in between; nil is never.
+	Period time.Duration
+	Alarm  <-chan struct{}
+
+	// Node is a cheap look at the node.
+	Node func(context.Context) stats.Node
+	// Pods returns those that run, without what they use. An error says that nobody
+	// can tell now, and nothing is done.
+	Pods func(context.Context) ([]Candidate, error)
+	// Usage adds what they use, with files also on the disk, which may take long.
+	Usage func(ctx context.Context, list []Candidate, files bool) []Candidate
+	// Reclaim gives up what nobody needs of what the signal is about.
+	Reclaim func(context.Context, Signal)
+	// Press is told how the node is after each look.
+	Press func(context.Context, Report)
+	// Evict hands a verdict to the loop, Gone waits until nothing is left of the pod on
+	// the node, or ctx ends.
+	Evict func(context.Context, pod.Verdict)
+	Gone  func(context.Context, types.UID)
+
+	Events pod.Sink
+	Log    *slog.Logger
+}
+
+// Report is how the node is.
+type Report struct {
+	Conditions map[pod.Cause]Condition
+	// LowRoot and LowImages say why no new pod is let onto the disk; "" where one may
+	// be.
+	LowRoot, LowImages string
+}
+
+// cleanup is how long the removal of a pod is waited for before the next one goes.
+const cleanup = 30 * time.Second
+
+// Run looks at once, and then every period, until ctx ends.
+func (e Evictor) Run(ctx context.Context) error {
+	tick := time.NewTicker(cmp.Or(e.Period, 10*time.Second))
+	defer tick.Stop()
+	w := &watch{Evictor: e, said: make(map[Signal]bool), silent: make(map[Signal]bool)}
+	for {
+		for w.pass(ctx) && ctx.Err() == nil {
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-e.Alarm:
+		}
+	}
+}
+
+// watch is what the evictor remembers from one pass to the next.
+type watch struct {
+	Evictor
+	history History
+	// said are the signals for which it was said that no pod may go, silent those of
+	// which it was said that they cannot be told.
+	said, silent map[Signal]bool
+}
+
+// pass looks once, and reports whether to look again at once.
+func (w *watch) pass(ctx context.Context) (again bool) {
+	node, due := w.look(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	pods, err := w.Pods(ctx)
+	if err != nil {
+		return false
+	}
+	if w.overLimit(ctx, pods) {
+		return true
+	}
+	if len(due) == 0 {
+		clear(w.said)
+		return false
+	}
+	if signal := due[0].Signal; signal.cause() == pod.DiskPressure {
+		w.Reclaim(ctx, signal)
+		if node, due = w.look(ctx); len(due) == 0 {
+			return false
+		}
+	}
+	return w.relieve(ctx, due[0], node, pods)
+}
+
+// look returns how the node is, and the thresholds to act for.
+func (w *watch) look(ctx context.Context) (stats.Node, []Shortfall) {
+	node := w.Node(ctx)
+	readings := Readings(node)
+	w.sayUnknown(readings)
+	a, next := w.Policy.Assess(readings, w.history, time.Now())
+	w.history = next
+	report := Report{Conditions: a.Conditions}
+	report.LowRoot, report.LowImages = w.Policy.LowDiskMessages(node)
+	w.Press(ctx, report)
+	return node, a.Due
+}
+
+// sayUnknown says once of each threshold that it cannot be watched.
+func (w *watch) sayUnknown(readings map[Signal]Reading) {
+	for _, t := range w.Policy.Thresholds {
+		_, known := readings[t.Signal]
+		if !known && !w.silent[t.Signal] {
+			w.Log.Warn("nobody can tell how much is left: no pod is evicted for it", "signal", string(t.Signal))
+		}
+		w.silent[t.Signal] = !known
+	}
+}
+
+// overLimit ends the pods that use more of the disk than they may, and reports
+// whether there were any.
+func (w *watch) overLimit(ctx context.Context, pods []Candidate) bool {
+	limited := slices.DeleteFunc(slices.Clone(pods), func(c Candidate) bool { return !Limited(c.Pod.Object) })
+	if len(limited) == 0 {
+		return false
+	}
+	found := false
+	for _, c := range w.Usage(ctx, limited, true) {
+		if v, ok := OverLimit(c); ok {
+			w.evict(ctx, c, v)
+			found = true
+		}
+	}
+	return found
+}
+
+// relieve ends the pod that ranks first, and reports whether there was one.
+func (w *watch) relieve(ctx context.Context, s Shortfall, node stats.Node, pods []Candidate) bool {
+	ranked := Rank(s, node, w.Usage(ctx, pods, s.Signal.cause() == pod.DiskPressure))
+	if ctx.Err() != nil {
+		return false
+	}
+	if len(ranked) == 0 {
+		if !w.said[s.Signal] {
+			w.Log.Warn("no pod can be evicted: none runs, or all are exempt", "signal", string(s.Signal),
+				"available", s.Signal.show(s.Available), "threshold", s.show(s.Capacity))
+			w.said[s.Signal] = true
+		}
+		return false
+	}
+	w.evict(ctx, ranked[0], w.Policy.Verdict(s, node, ranked[0]))
+	return true
+}
+
+func (w *watch) evict(ctx context.Context, c Candidate, v pod.Verdict) {
+	w.Events(pod.Event{Type: pod.EventWarning, Reason: v.Reason, Pod: c.Pod.Key(), UID: c.UID, Message: v.Message})
+	w.Evict(ctx, v)
+	ctx, cancel := context.WithTimeout(ctx, v.Grace+cleanup)
+	defer cancel()
+	w.Gone(ctx, c.UID)
+}

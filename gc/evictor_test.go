@@ -1,0 +1,186 @@
+package gc_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/node/stats"
+	"github.com/podkeeper/podkeeper/pod"
+)
+
+// machine is a node with pods, each of which takes up memory or disk until it is
+// evicted.
+type machine struct {
+	memory, disk int64 // what is left with no pod, in Mi
+	junk         int64 // of the disk, until it is reclaimed
+	pods         []gc.Candidate
+	away         bool // the loop cannot tell
+	log          strings.Builder
+	did          []string // what happened, in order
+	reports      []gc.Report
+	alarm        chan struct{}
+}
+
+func (m *machine) node(context.Context) stats.Node {
+	memory, disk := m.memory, m.disk-m.junk
+	for _, c := range m.pods {
+		memory -= *c.Stats.WorkingSet / mi
+		disk -= c.Stats.Containers["app"].RootFS.Bytes / mi
+	}
+	fs := &stats.Filesystem{Path: "/", Device: "1", Capacity: 1000 * mi, Available: disk * mi}
+	return stats.Node{
+		Memory: stats.NodeMemory{Capacity: ptr(int64(1000 * mi)), Available: ptr(memory * mi)},
+		NodeFS: fs, ImageFS: fs, ContainerFS: fs,
+	}
+}
+
+func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
+	synctest.Test(t, func(t *testing.T) {
+		m.alarm = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		e := gc.Evictor{
+			Policy: policy, Alarm: m.alarm, Node: m.node, Log: slog.New(slog.NewTextHandler(&m.log, nil)),
+			Pods: func(context.Context) ([]gc.Candidate, error) {
+				if m.away {
+					return nil, errors.New("the engine is away")
+				}
+				return m.pods, nil
+			},
+			Usage: func(_ context.Context, list []gc.Candidate, _ bool) []gc.Candidate { return list },
+			Reclaim: func(_ context.Context, s gc.Signal) {
+				m.did = append(m.did, "reclaim "+string(s))
+				m.junk = 0
+			},
+			Press: func(_ context.Context, r gc.Report) { m.reports = append(m.reports, r) },
+			Evict: func(_ context.Context, v pod.Verdict) { m.did = append(m.did, "evict "+string(v.UID)) },
+			Gone: func(_ context.Context, uid types.UID) {
+				for i, c := range m.pods {
+					if c.UID == uid {
+						m.pods = append(m.pods[:i:i], m.pods[i+1:]...)
+						return
+					}
+				}
+			},
+			Events: func(e pod.Event) { m.did = append(m.did, "event "+e.Reason+" "+string(e.UID)) },
+		}
+		go func() { ended <- e.Run(ctx) }()
+		synctest.Wait()
+		f()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (m *machine) happened(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, m.did); diff != "" {
+		t.Errorf("what happened (-want +got):\n%s", diff)
+	}
+}
+
+var memoryPolicy = gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.MemoryAvailable, Amount: gc.Amount{Value: 100 * mi}}}}
+
+// TestEvictorTakesOneAtATime holds C113: pressure is measured again after each.
+func TestEvictorTakesOneAtATime(t *testing.T) {
+	m := &machine{memory: 1000, disk: 1000, pods: []gc.Candidate{candidate("a", 300, 0, 0), candidate("b", 400, 0, 0), candidate("c", 290, 0, 0)}}
+	m.run(t, memoryPolicy, func() {
+		m.happened(t, "event Evicted b", "evict b")
+		m.pods = append(m.pods, candidate("d", 310, 0, 0))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		m.happened(t, "event Evicted b", "evict b")
+		m.pods = append(m.pods, candidate("e", 350, 0, 0))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		m.happened(t, "event Evicted b", "evict b", "event Evicted e", "evict e")
+	})
+}
+
+// TestEvictorOnAlarm holds that the kernel's word is not waited 10 s for.
+func TestEvictorOnAlarm(t *testing.T) {
+	m := &machine{memory: 1000, disk: 1000, pods: []gc.Candidate{candidate("a", 300, 0, 0)}}
+	m.run(t, memoryPolicy, func() {
+		m.memory = 300
+		m.alarm <- struct{}{}
+		synctest.Wait()
+		m.happened(t, "event Evicted a", "evict a")
+	})
+}
+
+// TestEvictorSparesCriticalPods holds C117: one line says that none can go.
+func TestEvictorSparesCriticalPods(t *testing.T) {
+	prober, norm := candidate("prober", 600, 0, 0), candidate("norm", 200, 100, 0)
+	prober.Pod.Object.Spec.Priority, prober.Pod.Object.Spec.PriorityClassName = nil, "system-node-critical"
+	m := &machine{memory: 650, disk: 1000, pods: []gc.Candidate{prober, norm}}
+	m.run(t, memoryPolicy, func() {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		m.happened(t, "event Evicted norm", "evict norm")
+		if n := strings.Count(m.log.String(), "no pod can be evicted"); n != 1 {
+			t.Errorf("%d lines say that none can go:\n%s", n, m.log.String())
+		}
+	})
+}
+
+// TestEvictorReclaimsFirst holds that no pod goes where giving up what nobody
+// needs is enough.
+func TestEvictorReclaimsFirst(t *testing.T) {
+	policy := gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.NodeFSAvailable, Amount: gc.Amount{Value: 100 * mi}}}}
+	m := &machine{memory: 1000, disk: 1000, junk: 800, pods: []gc.Candidate{candidate("a", 300, 0, 0)}}
+	m.run(t, policy, func() {
+		m.happened(t, "reclaim nodefs.available")
+		m.disk = 350
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		m.happened(t, "reclaim nodefs.available", "reclaim nodefs.available", "event Evicted a", "evict a")
+		if r := m.reports[len(m.reports)-1]; r.Conditions[pod.DiskPressure].Message == "" && policy.Transition > 0 {
+			t.Error("the condition is over at once")
+		}
+	})
+}
+
+// TestEvictorOwnLimit holds that a pod goes for its own limit whatever the node
+// has left.
+func TestEvictorOwnLimit(t *testing.T) {
+	a := candidate("a", 100, 0, 0)
+	a.Pod.Object.Spec.Containers[0].Resources.Limits = limit("50Mi")
+	m := &machine{memory: 1000, disk: 1000, pods: []gc.Candidate{a, candidate("b", 100, 0, 0)}}
+	m.run(t, memoryPolicy, func() { m.happened(t, "event Evicted a", "evict a") })
+}
+
+// TestEvictorWaitsForTheLoop holds that nothing is done while nobody can tell who
+// runs, and that the node is judged all the same.
+func TestEvictorWaitsForTheLoop(t *testing.T) {
+	m := &machine{memory: 50, disk: 1000, away: true, pods: []gc.Candidate{candidate("a", 1, 0, 0)}}
+	m.run(t, memoryPolicy, func() {
+		m.happened(t)
+		if len(m.reports) != 1 || m.reports[0].Conditions[pod.MemoryPressure].Message == "" {
+			t.Errorf("reports: %+v", m.reports)
+		}
+	})
+}
+
+// TestEvictorThatCannotTell says so once.
+func TestEvictorThatCannotTell(t *testing.T) {
+	policy := gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.PIDAvailable, Amount: gc.Amount{Value: 1}}}}
+	m := &machine{memory: 1000, disk: 1000}
+	m.run(t, policy, func() {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := strings.Count(m.log.String(), "nobody can tell"); n != 1 {
+			t.Errorf("%d lines:\n%s", n, m.log.String())
+		}
+	})
+}
