@@ -30,7 +30,8 @@ type entry struct {
 	listAfter uint64
 	admitted  *pod.Pod // the version that holds its ports
 	refused   Waiting
-	pressed   bool // for what the node is short of
+	unpinned  Waiting // why it has no CPUs of its own
+	pressed   bool    // for what the node is short of
 	// verdict is what was found about a generation and is not written down yet. out
 	// and emptied are as Input has them.
 	verdict *pod.Verdict

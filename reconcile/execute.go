@@ -173,6 +173,7 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 		return runtime.Container{}, rt.Remove(ctx, s.ID)
 	case UpdateResources:
 		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node)
+		r.CPUSet = s.CPUs
 		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
 	case UpdateVolume:
 		v, _ := volumeOf(j.pod.Object, s.Volume)
@@ -248,7 +249,7 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 	}
 	mounts = append(mounts, message...)
 	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, mounts)
-	spec.Security = security
+	spec.Security, spec.Resources.CPUSet = security, s.CPUs
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
 }

@@ -22,6 +22,7 @@ var (
 	EnvFile        = envFile
 	OOMScoreAdj    = oomScoreAdj
 	Security       = security
+	TakeCPUs       = takeCPUs
 	Lacking        = lacking
 	SandboxSpec    = sandboxSpec
 	ContainerSpec  = containerSpec

@@ -32,6 +32,8 @@ type Input struct {
 	// Awaits is why the sandbox of a pod that is admitted cannot be made yet; zero
 	// where it can.
 	Awaits Waiting
+	// Pins are the CPUs that its containers may use.
+	Pins Pins
 	// Features are what the engine can do; nil where it was not asked yet, or has not
 	// said so.
 	Features *runtime.Features
@@ -104,6 +106,8 @@ type Node struct {
 	Memory, Storage, CPUs int64
 	// Allocatable is what pods may ask for together.
 	Allocatable Allocatable
+	// Pinning says which CPUs containers may have for themselves.
+	Pinning Pinning
 	// Addresses are the node's, the preferred one first, one of each family.
 	Addresses []string
 	// ResolvConf is the file of the resolvers of pods; "" is the node's own.

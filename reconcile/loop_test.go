@@ -34,7 +34,8 @@ type rig struct {
 	files   *files
 	volumes *shelf
 	log     *lines
-	told    told   // events
+	told    told // events
+	pinning reconcile.Pinning
 	vanish  string // an image that is gone whenever it was pulled
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
@@ -64,7 +65,7 @@ func inRig(t *testing.T, f func(*rig)) {
 
 func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
-	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root"}, Policy: policy, Wall: wall}, reconcile.Deps{
+	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root", Pinning: r.pinning}, Policy: policy, Wall: wall}, reconcile.Deps{
 		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Credentials: keyring{&r.login},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)

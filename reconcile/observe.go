@@ -136,6 +136,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		s.revision++
 		s.resolve()
 		s.holdPorts()
+		s.restorePins()
 	}
 	s.markAll()
 }

@@ -154,7 +154,7 @@ func (g *generationPlan) create(m member, sandbox runtime.SandboxRef, reason Rea
 		return
 	}
 	g.wait(m.Name, Waiting{Reason: g.creating()})
-	g.add(Step{Verb: CreateContainer, Container: m.Name, Attempt: attempt, Image: m.Image, Sandbox: sandbox, Reason: reason, Wave: wave})
+	g.add(Step{Verb: CreateContainer, Container: m.Name, Attempt: attempt, Image: m.Image, CPUs: g.in.Pins.of(m.Name, ""), Sandbox: sandbox, Reason: reason, Wave: wave})
 	g.wave = max(g.wave, wave+1)
 	g.start(m, "", attempt, reason)
 }

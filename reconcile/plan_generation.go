@@ -137,6 +137,7 @@ func (g *generationPlan) remember() {
 	}
 	g.rememberConditions()
 	g.recordUses()
+	g.state.CPUs = g.in.Pins.Own
 	g.plan.State = g.state
 	if !g.state.equal(g.record.State) {
 		g.add(Step{Verb: SaveState, Reason: Recorded})

@@ -8,10 +8,17 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
+// limits returns those of a container that has those CPUs now.
+func (g *generationPlan) limits(spec *v1.Container, cpus string) runtime.Resources {
+	r := resources(g.pod.Object, spec, g.in.Node)
+	r.CPUSet = g.in.Pins.of(spec.Name, cpus)
+	return r
+}
+
 // resized reports whether the limits of a running container are not those
 // wanted. What was set in this process counts as set, however the engine spells it.
 func (g *generationPlan) resized(spec *v1.Container, c runtime.Container) bool {
-	want := resources(g.pod.Object, spec, g.in.Node)
+	want := g.limits(spec, c.Resources.CPUSet)
 	done := g.in.Learnt[c.ID].Updated
 	return c.Resources != want && !(done != nil && *done == want)
 }
@@ -21,7 +28,7 @@ func (g *generationPlan) resizeRestarts(spec *v1.Container, c runtime.Container)
 	if !g.resized(spec, c) {
 		return false
 	}
-	want := resources(g.pod.Object, spec, g.in.Node)
+	want := g.limits(spec, c.Resources.CPUSet)
 	cpu := c.Resources.CPUShares != want.CPUShares || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
 	memory := c.Resources.Memory != want.Memory
 	return slices.ContainsFunc(spec.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
@@ -37,5 +44,5 @@ func (g *generationPlan) resize(spec *v1.Container, c runtime.Container) {
 	if g.held(spec.Name) {
 		return
 	}
-	g.add(Step{Verb: UpdateResources, Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: ResourcesChanged})
+	g.add(Step{Verb: UpdateResources, Container: c.Name, Attempt: c.Attempt, ID: c.ID, CPUs: g.in.Pins.of(spec.Name, c.Resources.CPUSet), Reason: ResourcesChanged})
 }

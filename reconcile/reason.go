@@ -22,6 +22,7 @@ const (
 	FailedMount                          Reason = "FailedMount"
 	FailedSync                           Reason = "FailedSync"
 	NodePorts                            Reason = "NodePorts"
+	UnexpectedAdmissionError             Reason = "UnexpectedAdmissionError"
 	NotAllowed                           Reason = "Forbidden"
 	PodFeatureUnsupported                Reason = "PodFeatureUnsupported"
 	AppArmor                             Reason = "AppArmor"

@@ -33,6 +33,8 @@ type State struct {
 	Admitted time.Time `json:"admitted,omitzero"`
 	// Containers by name.
 	Containers map[string]ContainerState `json:"containers,omitempty"`
+	// CPUs has those that a container has for itself, as the kernel spells a list.
+	CPUs map[string]string `json:"cpus,omitempty"`
 	// Sandboxes is how many attempts at a sandbox there were: the next one's number.
 	Sandboxes int `json:"sandboxes,omitempty"`
 	// Initialized is the sandbox in which all init containers have done their work.
@@ -206,6 +208,9 @@ func (s State) equal(o State) bool {
 	for _, c := range []*State{&s, &o} {
 		if len(c.Containers) == 0 {
 			c.Containers = nil
+		}
+		if len(c.CPUs) == 0 {
+			c.CPUs = nil
 		}
 		if len(c.Conditions) == 0 {
 			c.Conditions = nil

@@ -39,6 +39,8 @@ type state struct {
 	byID    map[string]pod.Key
 	due     map[pod.Key]bool
 	ledger  *Ledger
+	cpus    *CPULedger
+	allCPUs string // that there are
 	// asking has the pods that wait for a port of another: the version refused. Those
 	// in awaiting have theirs as soon as the former version of another is gone.
 	asking   map[pod.Key]*pod.Pod
@@ -82,6 +84,8 @@ func newState(l *Loop) *state {
 		byID:      make(map[string]pod.Key),
 		due:       make(map[pod.Key]bool),
 		ledger:    NewLedger(),
+		cpus:      NewCPULedger(l.cfg.Node.Pinning),
+		allCPUs:   l.cfg.Node.Pinning.all().String(),
 		asking:    make(map[pod.Key]*pod.Pod),
 		awaiting:  make(map[pod.Key]bool),
 		strangers: make(map[string]bool),
@@ -288,6 +292,7 @@ func (s *state) consider(e *entry) {
 	s.revision++
 	in := s.input(e)
 	s.admit(e, &in)
+	s.pin(e, &in)
 	was := e.plan
 	e.plan = PlanPod(in)
 	s.deps.tell(waitEvents(was, e.plan)...)
@@ -302,6 +307,7 @@ func (s *state) consider(e *entry) {
 	}
 	e.carried()
 	s.release(e, in.Observed)
+	s.unpin(e, in.Observed)
 	s.setAlarm(e, e.plan.Wake)
 	s.sayPhase(e, in.Observed)
 	s.fetchImages(e)

@@ -50,6 +50,7 @@ type Step struct {
 	// ID is the engine's, for what exists already.
 	ID      string
 	Image   string
+	CPUs    string // that it may use, as the kernel spells a list; "" is the engine's choice
 	Volume  string // its name in the pod
 	Sandbox runtime.SandboxRef
 	Grace   time.Duration
@@ -102,6 +103,9 @@ func (s Step) String() string {
 	}
 	if s.Image != "" {
 		fmt.Fprintf(&b, " image=%s", s.Image)
+	}
+	if s.CPUs != "" {
+		fmt.Fprintf(&b, " cpus=%s", s.CPUs)
 	}
 	if s.Volume != "" {
 		fmt.Fprintf(&b, " volume=%s", s.Volume)
