@@ -15,6 +15,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/kernel"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
@@ -89,11 +90,14 @@ type Config struct {
 	// Logs are the folders of log links; zero values are those of a node.
 	Logs podlog.Config
 
+	// Cgroups is how pods' cgroups are kept.
+	Cgroups CgroupConfig
+
 	// GC says which dead containers and which images stay.
 	GC gc.Config
 
-	// PodPIDs is how many processes and threads a pod may have, and until pods have
-	// a cgroup each of its containers; 0 is no limit.
+	// PodPIDs is how many processes and threads a pod may have, or each container of
+	// one that has no cgroup; 0 is no limit.
 	PodPIDs int64
 
 	// Events says how many are kept, and how long.
@@ -128,6 +132,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
 		group.Go(func() error { return p.tellSystemd(ctx) })
 		group.Go(func() error { return p.collector().Run(ctx) })
+		group.Go(func() error { return p.cgroups.keep(ctx, log) })
 		return group.Wait()
 	})
 }
@@ -141,6 +146,7 @@ type parts struct {
 	volumes *volume.Host
 	loop    *reconcile.Loop
 	events  *events.Log
+	cgroups *podCgroups
 	dir     *rootdir.Dir // nil where it is only read
 }
 
@@ -190,12 +196,20 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	}
 	messages, _ := dir.(reconcile.Messages) // one that is only read keeps none
 	checker := probe.NewChecker(commands{engine})
-	p.loop = reconcile.New(loop, reconcile.Deps{
+	p.cgroups = &podCgroups{
+		Tree: cgroup.NewTree(cgroup.Host{}, cfg.Cgroups.root(cfg.RootDir)),
+		cfg:  cfg.Cgroups, rootDir: cfg.RootDir, list: engine.List, entries: dir.Entries,
+	}
+	deps := reconcile.Deps{
 		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Messages: messages, Credentials: credentials(cfg.RootDir),
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
 		Events: p.record,
-	})
+	}
+	if !loop.LookOnly {
+		deps.Cgroups, deps.Accept = p.cgroups, p.cgroups.accept
+	}
+	p.loop = reconcile.New(loop, deps)
 	return p, nil
 }
 

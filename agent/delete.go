@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/podkeeper/podkeeper/node/rootdir"
-	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 )
 
@@ -17,38 +15,40 @@ import (
 // dir, but for the folders of claims that did not ask for it: it runs the loop with a set in which everybody has spoken and nobody
 // wants anything, until nothing is left.
 func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
-	cfg.Manifests, cfg.URLs = nil, nil
+	cfg.Manifests, cfg.URLs, cfg.Cgroups.Off = nil, nil, true
 	return withParts(cfg, log, func(p *parts) error {
-		ctx, cancel := context.WithCancel(ctx)
+		looping, cancel := context.WithCancel(ctx)
 		defer cancel()
-		group, ctx := errgroup.WithContext(ctx)
+		group, looping := errgroup.WithContext(looping)
 		sets := make(chan pod.Set)
-		group.Go(func() error { return p.loop.Run(ctx, sets) })
+		group.Go(func() error { return p.loop.Run(looping, sets) })
 		nothing := pod.Set{Sources: []pod.Source{{ID: pod.SourceID{Kind: pod.FileSource, Name: "delete --all"}, Spoken: true, Present: true}}}
 		select {
 		case sets <- nothing:
-		case <-ctx.Done():
+		case <-looping.Done():
 		}
-		snap, err := p.loop.Snapshot(ctx, 0)
+		snap, err := p.loop.Snapshot(looping, 0)
 		for err == nil && !(snap.Ready && len(snap.Pods) == 0) {
-			snap, err = p.loop.Snapshot(ctx, max(snap.Revision, 1))
+			snap, err = p.loop.Snapshot(looping, max(snap.Revision, 1))
 		}
 		cancel()
 		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err
 		}
-		return errors.Join(removeFolders(p.dir, p.volumes), p.removeClaims())
+		return errors.Join(p.removeFolders(ctx), p.cgroups.drop(ctx), p.removeClaims())
 	})
 }
 
 // removeFolders removes what no pod was left for: folders whose records are
 // lost, and the last good manifests of the sources.
-func removeFolders(dir *rootdir.Dir, host *volume.Host) error {
+func (p *parts) removeFolders(ctx context.Context) error {
+	dir := p.dir
 	var errs []error
 	uids, err := dir.Entries("pods")
 	errs = append(errs, err)
 	for _, uid := range uids {
-		errs = append(errs, host.Remove(types.UID(uid)), dir.RemovePod(types.UID(uid)))
+		uid := types.UID(uid)
+		errs = append(errs, p.cgroups.RemovePod(ctx, uid), p.volumes.Remove(uid), dir.RemovePod(uid))
 	}
 	saved, err := dir.Entries("sources")
 	errs = append(errs, err)

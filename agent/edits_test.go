@@ -80,8 +80,8 @@ func TestEditOfLimits(t *testing.T) {
 	}
 }
 
-// Limits of the pod as a whole hold its containers that have none of their own,
-// and are set in place as well.
+// Limits of the pod as a whole hold its containers together, and are set in place as
+// well.
 func TestLimitsOfAPod(t *testing.T) {
 	w := newWorld(t)
 	text := func(rev, memory string) string {
@@ -92,17 +92,17 @@ func TestLimitsOfAPod(t *testing.T) {
 	w.write("web.yaml", text("one", "64Mi"))
 	w.await("it runs", running("web"))
 	before := w.ids()
-	for _, edit := range []struct {
-		rev, memory string
-		want        int64
-	}{{"one", "64Mi", 64 << 20}, {"two", "96Mi", 96 << 20}} {
+	for _, edit := range []struct{ rev, memory, want string }{{"one", "64Mi", "67108864"}, {"two", "96Mi", "100663296"}, {"three", "48Mi", "50331648"}} {
 		w.write("web.yaml", text(edit.rev, edit.memory))
 		w.await("the edit is seen", labelled("web", edit.rev))
-		for name, want := range map[string]int64{"web-node/a/0": edit.want, "web-node/b/0": 32 << 20} {
-			if got := w.inspect(before[name]).HostConfig; got.Memory != want || got.CPUQuota != 50_000 {
-				t.Errorf("%s: %s has memory %d and quota %d, want %d and 50000", edit.memory, name, got.Memory, got.CPUQuota, want)
+		for name, want := range map[string]int64{"web-node/a/0": 0, "web-node/b/0": 32 << 20} {
+			if got := w.inspect(before[name]).HostConfig; got.Memory != want || got.CPUQuota != 0 {
+				t.Errorf("%s: %s has memory %d and quota %d, want %d and none", edit.memory, name, got.Memory, got.CPUQuota, want)
 			}
 		}
+		a := w.cgroup(w.inspect(before["web-node/a/0"]).State.Pid)
+		a.check(1, "memory", "memory.limit_in_bytes", edit.want, "memory.max", edit.want)
+		a.check(1, "cpu", "cpu.cfs_quota_us", "50000", "cpu.max", "50000 100000")
 	}
 	w.same(before, "web-node/POD/0", "web-node/a/0", "web-node/b/0")
 }

@@ -39,7 +39,7 @@ func machine(cfg Config) reconcile.Node {
 	node := reconcile.Node{
 		Name: cfg.NodeName, RootDir: cfg.RootDir, CPUs: int64(goruntime.NumCPU()),
 		Addresses: cfg.NodeIPs, ClusterDNS: cfg.ClusterDNS, ResolvConf: cfg.ResolvConf,
-		PodPIDs: cfg.PodPIDs, SCTP: kernel.KnowsSCTP(), HugePages: kernel.HugePages("/sys/kernel/mm/hugepages"),
+		PodPIDs: cfg.PodPIDs, NoCPUQuota: cfg.Cgroups.NoCPUQuota, CPUPeriod: cfg.Cgroups.CPUPeriod, SCTP: kernel.KnowsSCTP(), HugePages: kernel.HugePages("/sys/kernel/mm/hugepages"),
 	}
 	host := volume.Host{RootDir: cfg.RootDir}
 	if err := host.Quotas(); err != nil {

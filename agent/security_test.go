@@ -272,11 +272,12 @@ func TestSharedProcesses(t *testing.T) {
 	w.same(ids, "share-node/POD/0", "share-node/b/0")
 }
 
-// No container has more processes than the node lets a pod have.
+// No pod has more processes than the node lets it have. A runtime needs some to start
+// a container.
 func TestProcessLimit(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.PodPIDs = 5
-	w.write("fork.yaml", manifest("{name: fork}", shell("app", "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait"))+"  restartPolicy: Never\n")
+	w.cfg.PodPIDs = 30
+	w.write("fork.yaml", manifest("{name: fork}", shell("app", "for i in $(seq 40); do sleep 1 & done; wait"))+"  restartPolicy: Never\n")
 	w.start()
 	w.await("it ended", ended("fork"))
 	if got := w.says("fork", "app"); !strings.Contains(got, "can't fork") {

@@ -12,6 +12,12 @@ func ContainerRequests(p *v1.Pod) v1.ResourceList {
 	return defaults.Sum(&p.Spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Requests })
 }
 
+// ContainerLimits returns what the containers of a pod are limited to together; one
+// without a limit counts for nothing.
+func ContainerLimits(p *v1.Pod) v1.ResourceList {
+	return defaults.Sum(&p.Spec, func(r *v1.ResourceRequirements) v1.ResourceList { return r.Limits })
+}
+
 // QOSClass returns the quality of service class of a pod with its defaults:
 // Guaranteed where each container has a limit for cpu and memory and requests as
 // much, BestEffort where none asks for either, else Burstable.

@@ -291,7 +291,7 @@ func runningAs(p *pod.Pod) reconcile.Input {
 		if c.IsSandbox() {
 			c.Sandbox, c.ContainerHash = runtime.SandboxRef{}, pod.Hash{}
 		} else {
-			c.Resources = reconcile.Resources(p.Object, containerNamedIn(p.Object, name), reconcile.Node{})
+			c.Resources = reconcile.Resources(p.Object, containerNamedIn(p.Object, name), reconcile.Node{}, c.CgroupParent)
 		}
 		if name == initialOne {
 			c.State, c.Finished = runtime.Exited, start.Add(-time.Hour)

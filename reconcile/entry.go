@@ -22,6 +22,7 @@ type entry struct {
 	pulled   map[Pull]bool
 	failures map[string]Failure
 	written  map[VolumeKey][]volume.File
+	cgroups  map[types.UID]CgroupSet
 	targets  []probe.Target // as handed over last
 	// touched are ids that events named while a wave was about them.
 	touched map[string]bool
@@ -78,6 +79,7 @@ func (s *state) entry(key pod.Key) *entry {
 			failures: make(map[string]Failure),
 			written:  make(map[VolumeKey][]volume.File),
 			begun:    make(map[types.UID]time.Time),
+			cgroups:  make(map[types.UID]CgroupSet),
 			out:      make(map[types.UID]time.Time),
 			emptied:  make(map[types.UID]time.Time),
 			touched:  make(map[string]bool),
@@ -138,6 +140,7 @@ func (s *state) input(e *entry) Input {
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
 		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
+		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	for uid, rec := range e.records {

@@ -171,8 +171,10 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 		return runtime.Container{}, j.stop(ctx, s)
 	case RemoveContainer:
 		return runtime.Container{}, rt.Remove(ctx, s.ID)
+	case UpdateCgroup:
+		return runtime.Container{}, j.deps.Cgroups.SetPod(ctx, s.Parent, podCgroup(j.pod.Object, s.UID, j.node), s.Grow)
 	case UpdateResources:
-		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node)
+		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node, j.parent(s.ID))
 		r.CPUSet = s.CPUs
 		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
 	case UpdateVolume:
@@ -192,7 +194,7 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case RemoveFolder:
 		return runtime.Container{}, errors.Join(
 			j.deps.Logs.Unlink(s.Pod, s.UID),
-			removeFolder(j.deps, s.UID),
+			removeFolder(ctx, j.deps, s.UID),
 		)
 	default:
 		panic("no such step: " + string(s.Verb))
@@ -212,6 +214,11 @@ func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, erro
 	spec := sandboxSpec(j.pod, s.UID, s.Attempt, hostname)
 	if spec.DNS, err = j.dns(); err != nil {
 		return runtime.Container{}, fmt.Errorf("resolvers of the node: %w", err)
+	}
+	if j.deps.Cgroups != nil {
+		if spec.CgroupParent, err = j.deps.Cgroups.EnsurePod(ctx, podCgroup(j.pod.Object, s.UID, j.node)); err != nil {
+			return runtime.Container{}, err
+		}
 	}
 	return j.deps.Runtime.EnsureSandbox(ctx, spec)
 }
@@ -248,10 +255,20 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 		return runtime.Container{}, err
 	}
 	mounts = append(mounts, message...)
-	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.node, env, mounts)
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.parent(s.Sandbox.ID), j.node, env, mounts)
 	spec.Security, spec.Resources.CPUSet = security, s.CPUs
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
-	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources}, err
+	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources, CgroupParent: spec.CgroupParent}, err
+}
+
+// parent returns the cgroup that a container was made in, as the engine was told of it.
+func (j job) parent(id string) string {
+	for _, c := range j.observed {
+		if c.ID == id {
+			return c.CgroupParent
+		}
+	}
+	return ""
 }
 
 // security has the seccomp profile that a container names read.

@@ -16,6 +16,7 @@ var (
 	NextLevel      = nextLevel
 	HappenedAt     = happenedAt
 	Resources      = resources
+	PodCgroup      = podCgroup
 	Hostname       = hostname
 	KernelHostname = kernelHostname
 	HostsFile      = hostsFile

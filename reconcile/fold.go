@@ -24,7 +24,7 @@ func (s *state) foldWave(e *entry, outcomes []outcome) {
 		delete(e.failures, o.step.failureKey())
 		s.foldSuccess(e, o)
 		s.deps.tell(doneEvents(o.step)...)
-		if o.step.Changes() || o.step.Reason == ContentChanged {
+		if o.step.Changes() || o.step.Reason == ContentChanged || o.step.Verb == UpdateCgroup && o.step.Reason != "" {
 			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)
 		}
 	}
@@ -48,6 +48,7 @@ var done = map[Verb]string{
 	StopContainer:   "container stopped",
 	RemoveContainer: "container removed",
 	UpdateResources: "container resources set",
+	UpdateCgroup:    "pod resources set",
 	UpdateVolume:    "volume content updated",
 	EmptyFolder:     "pod folder emptied",
 	RemoveFolder:    "pod folder removed",
@@ -79,6 +80,9 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		s.updateRecord(e, o.step.UID, func(r *Record) { r.State = e.plan.State })
 	case CreateSandbox:
 		s.learn(o.container)
+		if o.container.CgroupParent != "" {
+			e.cgroups[o.step.UID] = CgroupSet{Limits: podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node).Limits}
+		}
 		s.inspects.add(o.container.ID) // it may have ended since it was inspected
 	case CreateContainer:
 		s.learn(o.container)
@@ -93,6 +97,8 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		s.ask(e, id)
 	case RemoveContainer:
 		s.forget(id)
+	case UpdateCgroup:
+		e.cgroups[o.step.UID] = CgroupSet{podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node).Limits, o.step.Grow}
 	case UpdateResources:
 		if seen := e.seen[id]; seen != nil {
 			seen.Updated = &o.container.Resources
@@ -114,6 +120,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
 		delete(e.begun, o.step.UID)
+		delete(e.cgroups, o.step.UID)
 		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -37,6 +38,10 @@ type Input struct {
 	// Features are what the engine can do; nil where it was not asked yet, or has not
 	// said so.
 	Features *runtime.Features
+	// PodCgroups: each pod gets a cgroup of its own, before its sandbox.
+	PodCgroups bool
+	// Cgroups has, by UID, what this process gave the cgroup of a generation.
+	Cgroups map[types.UID]CgroupSet
 	// Policy says what pods may have of the machine.
 	Policy Policy
 	// Images by name as written; a missing entry is an image not looked at yet.
@@ -81,6 +86,13 @@ type Input struct {
 	grace  time.Duration // the most that a pod which is being ended gets; 0 is no such limit
 }
 
+// CgroupSet are the limits that a pod's cgroup was given; none of them was made
+// tighter where it was to Grow.
+type CgroupSet struct {
+	cgroup.Limits
+	Grow bool
+}
+
 // Learnt is what this process knows of a container beside what the engine tells.
 type Learnt struct {
 	// Ended is when it ended, on the clock of [Input.Now]; zero where it has not.
@@ -115,6 +127,10 @@ type Node struct {
 	ClusterDNS ClusterDNS
 	// PodPIDs is how many processes and threads a pod may have; 0 is no limit.
 	PodPIDs int64
+	// NoCPUQuota: limits of CPU are not held. CPUPeriod is that of their quota; 0 is
+	// 100 ms.
+	NoCPUQuota bool
+	CPUPeriod  time.Duration
 	// NoQuotas is why the sizes of claims do not hold; "" where they do.
 	NoQuotas string
 	// SCTP: the kernel knows the protocol.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile/probe"
@@ -50,6 +51,21 @@ type Logs interface {
 	Unlink(key pod.Key, uid types.UID) error
 }
 
+// Cgroups keeps the cgroups of pods. It is told to make one only after [Deps.Accept]
+// has heard of the engine.
+type Cgroups interface {
+	// EnsurePod makes a pod's cgroup, or finds it there, and returns what the engine is
+	// to be told as the parent of its containers; "" where pods have none. A folder of
+	// the pod in the root dir says from then on whose it is.
+	EnsurePod(ctx context.Context, p cgroup.Pod) (parent string, err error)
+	// SetPod changes the limits of the cgroup of a pod that was made in parent. With
+	// grow none is made tighter.
+	SetPod(ctx context.Context, parent string, p cgroup.Pod, grow bool) error
+	// RemovePod removes a pod's cgroup and kills what is left in it. One that is gone,
+	// or never was, is success.
+	RemovePod(ctx context.Context, uid types.UID) error
+}
+
 // Credentials knows how to log in to registries.
 type Credentials interface {
 	// Find returns the logins to try for an image, the best first: what the secrets
@@ -79,6 +95,11 @@ type Deps struct {
 	Store   Store
 	Volumes Volumes
 	Logs    Logs
+	// Cgroups are of pods; nil makes none.
+	Cgroups Cgroups
+	// Accept is told each time what the engine can do. The first time, an error ends
+	// Run; later ones are said. Nil accepts everything.
+	Accept func(context.Context, runtime.Features) error
 	// Credentials are for pulls; nil is none.
 	Credentials Credentials
 	// Messages are files of their own; nil reads none.
@@ -124,6 +145,9 @@ func New(cfg Config, deps Deps) *Loop {
 	if cfg.LookOnly {
 		deps.Events = nil // nothing happens
 	}
+	if deps.Accept == nil {
+		deps.Accept = func(context.Context, runtime.Features) error { return nil }
+	}
 	if deps.NodeFile == nil {
 		deps.NodeFile = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
 	}
@@ -162,6 +186,9 @@ func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
 			s.wakeDue(time.Now())
 		}
 		s.drain(l.reports)
+		if s.refused != nil {
+			return s.refused
+		}
 		s.work()
 		timer.Reset(s.nextWake(time.Now()))
 	}

@@ -49,8 +49,16 @@ func (s *state) askFeatures(delay time.Duration) {
 			return
 		}
 		f, err := s.deps.Runtime.Features(ctx)
+		var refusal error
+		if err == nil {
+			refusal = s.deps.Accept(ctx, f)
+		}
 		s.report(ctx, func(s *state) {
 			switch {
+			case refusal != nil && s.features == nil:
+				s.refused = refusal
+			case refusal != nil:
+				s.deps.Log.Error("the engine is not as it was; pods cannot be made on it", "err", refusal)
 			case err == nil:
 				if s.features == nil || !reflect.DeepEqual(*s.features, f) {
 					s.features = &f

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -39,7 +40,7 @@ func (s *state) sweep() {
 		s.orphans[uid] = orphan{going: true}
 		ctx := s.ctx
 		s.spawn(func() {
-			err := removeFolder(s.deps, uid)
+			err := removeFolder(ctx, s.deps, uid)
 			s.report(ctx, func(s *state) { s.swept(uid, err) })
 		})
 	}
@@ -71,8 +72,14 @@ func (s *state) claimed(uid types.UID) bool {
 	return false
 }
 
-// removeFolder removes a pod's folder, and what is mounted in it.
-func removeFolder(deps Deps, uid types.UID) error {
+// removeFolder removes a pod's cgroup, then its folder, which says whose the cgroup is,
+// and what is mounted in it.
+func removeFolder(ctx context.Context, deps Deps, uid types.UID) error {
+	if deps.Cgroups != nil {
+		if err := deps.Cgroups.RemovePod(ctx, uid); err != nil {
+			return err
+		}
+	}
 	if err := removeVolumes(deps, uid); err != nil {
 		return err
 	}

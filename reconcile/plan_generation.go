@@ -67,6 +67,7 @@ func (g *generationPlan) run() {
 		g.stopStrays(sandbox.Ref())
 		g.retireSandboxes(sandbox)
 		g.updateVolumes()
+		g.resizeCgroup(sandbox)
 		g.containers(sandbox.Ref())
 	default:
 		g.stopStrays(runtime.SandboxRef{})

@@ -66,6 +66,10 @@ func (g *generationPlan) newSandbox() {
 		g.plan.Blocked = w
 		return
 	}
+	if g.in.PodCgroups && g.in.Features == nil {
+		g.plan.Blocked, g.plan.Asks = unheard, true
+		return
+	}
 	reason := Added
 	if attempt > 0 {
 		reason = SandboxChanged

@@ -109,7 +109,7 @@ func TestResources(t *testing.T) {
 	} {
 		p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: c.requests, Limits: c.limits}}}, Resources: c.pod}}
 		defaults.Pod(p)
-		if diff := cmp.Diff(c.want, reconcile.Resources(p, &p.Spec.Containers[0], reconcile.Node{})); diff != "" {
+		if diff := cmp.Diff(c.want, reconcile.Resources(p, &p.Spec.Containers[0], reconcile.Node{}, "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -117,7 +117,7 @@ func TestResources(t *testing.T) {
 
 // The node's limit of processes is each container's.
 func TestProcessLimit(t *testing.T) {
-	got := reconcile.Resources(&v1.Pod{}, &v1.Container{}, reconcile.Node{PodPIDs: 100})
+	got := reconcile.Resources(&v1.Pod{}, &v1.Container{}, reconcile.Node{PodPIDs: 100}, "")
 	if want := (runtime.Resources{CPUShares: 2, Pids: 100}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -1,9 +1,15 @@
 package reconcile
 
 import (
+	"fmt"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -12,31 +18,102 @@ const (
 	sharesPerCPU = 1024
 	minShares    = 2
 	maxShares    = 262144
-	quotaPeriod  = 100_000 // µs
+	quotaPeriod  = 100_000 // µs, where nothing else is set
 	minQuota     = 1_000   // µs
 )
 
-// resources returns the limits of a container in the engine's units. One without
-// a limit of its own is held to the pod's.
-func resources(p *v1.Pod, c *v1.Container, node Node) runtime.Resources {
-	r := runtime.Resources{Pids: node.PodPIDs}
-	request, limit := c.Resources.Requests.Cpu().MilliValue(), limitOf(p, c, v1.ResourceCPU).MilliValue()
+// resources returns the limits of a container in the engine's units. What holds for
+// the pod as a whole is its cgroup's to hold; where it was made in none, a container
+// without a limit of its own is held to the pod's.
+func resources(p *v1.Pod, c *v1.Container, node Node, parent string) runtime.Resources {
+	var r runtime.Resources
+	cpu, memory := c.Resources.Limits[v1.ResourceCPU], c.Resources.Limits[v1.ResourceMemory]
+	if parent == "" {
+		r.Pids = node.PodPIDs
+		cpu, memory = orPods(p, v1.ResourceCPU, cpu), orPods(p, v1.ResourceMemory, memory)
+	}
+	request := c.Resources.Requests.Cpu().MilliValue()
 	if _, asked := c.Resources.Requests[v1.ResourceCPU]; !asked {
-		request = limit
+		request = cpu.MilliValue()
 	}
-	r.CPUShares = min(max(request*sharesPerCPU/1000, minShares), maxShares)
-	if limit > 0 {
-		r.CPUPeriod = quotaPeriod
-		r.CPUQuota = max(limit*quotaPeriod/1000, minQuota)
-	}
-	r.Memory = limitOf(p, c, v1.ResourceMemory).Value()
+	r.CPUShares = shares(request)
+	r.CPUQuota, r.CPUPeriod = node.quota(cpu)
+	r.Memory = memory.Value()
 	return r
 }
 
-func limitOf(p *v1.Pod, c *v1.Container, name v1.ResourceName) *resource.Quantity {
-	limit := c.Resources.Limits[name]
+func orPods(p *v1.Pod, name v1.ResourceName, limit resource.Quantity) resource.Quantity {
 	if limit.IsZero() && p.Spec.Resources != nil {
-		limit = p.Spec.Resources.Limits[name]
+		return p.Spec.Resources.Limits[name]
 	}
-	return &limit
+	return limit
+}
+
+func shares(milli int64) int64 { return min(max(milli*sharesPerCPU/1000, minShares), maxShares) }
+
+// quota returns what a limit of CPU comes to, both in µs; 0 for no limit.
+func (n Node) quota(limit resource.Quantity) (quota, period int64) {
+	if limit.IsZero() || n.NoCPUQuota {
+		return 0, 0
+	}
+	period = n.CPUPeriod.Microseconds()
+	if period == 0 {
+		period = quotaPeriod
+	}
+	return max(limit.MilliValue()*period/1000, minQuota), period
+}
+
+// podCgroup returns what the cgroup of a pod is to be, as the kubelet has it: the pod's
+// own requests and limits where it has any, else those of its containers together. A
+// limit that not every container has is none.
+func podCgroup(p *v1.Pod, uid types.UID, node Node) cgroup.Pod {
+	request, limit := manifests.ContainerRequests(p), manifests.ContainerLimits(p)
+	for _, c := range members(p) {
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			if q := c.Resources.Limits[name]; q.IsZero() {
+				delete(limit, name)
+			}
+		}
+	}
+	if whole := p.Spec.Resources; whole != nil {
+		for name, q := range whole.Requests {
+			request[name] = q
+		}
+		for name, q := range whole.Limits {
+			limit[name] = q
+		}
+	}
+	for name, q := range p.Spec.Overhead {
+		for _, list := range []v1.ResourceList{request, limit} {
+			if sum, ok := list[name]; ok {
+				sum.Add(q)
+				list[name] = sum
+			}
+		}
+	}
+	g := cgroup.Pod{UID: uid, Class: manifests.QOSClass(p)}
+	g.CPUShares = shares(request.Cpu().MilliValue())
+	g.CPUQuota, g.CPUPeriod = node.quota(*limit.Cpu())
+	g.Memory, g.Pids = limit.Memory().Value(), node.PodPIDs
+	pages := hugePages(p)
+	for name := range node.HugePages {
+		if g.HugePages == nil {
+			g.HugePages = make(map[string]int64)
+		}
+		g.HugePages[pageSize(name)] = pages[name]
+	}
+	return g
+}
+
+// pageSize returns the kernel's name of a size of huge pages, "2MB", of a resource.
+func pageSize(name v1.ResourceName) string {
+	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
+	if err != nil {
+		panic(err) // validation and the machine know no other
+	}
+	bytes, units := size.Value(), []string{"B", "KB", "MB", "GB"}
+	for len(units) > 1 && bytes%1024 == 0 {
+		bytes, units = bytes/1024, units[1:]
+	}
+	return fmt.Sprintf("%d%s", bytes, units[0])
 }

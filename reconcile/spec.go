@@ -59,29 +59,32 @@ func sandboxSpec(p *pod.Pod, uid types.UID, attempt int, hostname string) runtim
 	return s
 }
 
-// containerSpec returns what the engine is asked for to make a container.
-func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, node Node, env environ, mounts []runtime.Mount) runtime.ContainerSpec {
+// containerSpec returns what the engine is asked for to make a container in a sandbox
+// and in that one's cgroup.
+func containerSpec(p *pod.Pod, uid types.UID, c *v1.Container, attempt int, sandbox runtime.SandboxRef, parent string, node Node, env environ, mounts []runtime.Mount) runtime.ContainerSpec {
 	id := identity(p, uid, c.Name, attempt)
 	id.ContainerHash = p.Containers[c.Name]
 	id.Sandbox = sandbox
 	return runtime.ContainerSpec{
-		Identity:    id,
-		Image:       c.Image,
-		Command:     expandAll(c.Command, env.lookup),
-		Args:        expandAll(c.Args, env.lookup),
-		Env:         env.list(),
-		WorkingDir:  c.WorkingDir,
-		Stdin:       c.Stdin,
-		StdinOnce:   c.StdinOnce,
-		TTY:         c.TTY,
-		HostPID:     p.Object.Spec.HostPID,
-		SharePID:    isTrue(p.Object.Spec.ShareProcessNamespace),
-		Users:       userNamespace(p.Object),
-		StopSignal:  stopSignal(c),
-		Handler:     handler(p.Object),
-		Mounts:      mounts,
-		Resources:   resources(p.Object, c, node),
-		OOMScoreAdj: oomScoreAdj(p.Object, c, node.Memory),
+		Identity:   id,
+		Image:      c.Image,
+		Command:    expandAll(c.Command, env.lookup),
+		Args:       expandAll(c.Args, env.lookup),
+		Env:        env.list(),
+		WorkingDir: c.WorkingDir,
+		Stdin:      c.Stdin,
+		StdinOnce:  c.StdinOnce,
+		TTY:        c.TTY,
+		HostPID:    p.Object.Spec.HostPID,
+		SharePID:   isTrue(p.Object.Spec.ShareProcessNamespace),
+		Users:      userNamespace(p.Object),
+		StopSignal: stopSignal(c),
+		Handler:    handler(p.Object),
+		Mounts:     mounts,
+
+		CgroupParent: parent,
+		Resources:    resources(p.Object, c, node, parent),
+		OOMScoreAdj:  oomScoreAdj(p.Object, c, node.Memory),
 	}
 }
 

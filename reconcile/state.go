@@ -49,6 +49,7 @@ type state struct {
 	pressure Pressure          // as told last
 	features *runtime.Features // nil until the engine has said
 	asked    bool              // for them, since a pod waits to hear
+	refused  error             // why the engine will not do
 	images   map[imageKey]*image
 
 	// The engine, as seen from here.
@@ -92,6 +93,7 @@ func newState(l *Loop) *state {
 		images:    make(map[imageKey]*image),
 		targets:   make(chan probe.Update),
 
+		asked:    l.deps.Cgroups != nil,
 		revision: 1,
 	}
 }

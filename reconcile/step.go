@@ -29,6 +29,7 @@ const (
 	StopContainer   Verb = "stop-container"
 	RemoveContainer Verb = "remove-container"
 	UpdateResources Verb = "update-resources"
+	UpdateCgroup    Verb = "update-cgroup"
 	UpdateVolume    Verb = "update-volume"
 	LinkLog         Verb = "link-log"
 	ReadMessage     Verb = "read-message"
@@ -54,6 +55,10 @@ type Step struct {
 	Volume  string // its name in the pod
 	Sandbox runtime.SandboxRef
 	Grace   time.Duration
+	// Parent is the pod's cgroup, as the engine was told of it. Grow: no limit of it is
+	// made tighter.
+	Parent string
+	Grow   bool
 	// Hook: its preStop hook comes first, in its grace period.
 	Hook bool
 	// Reason is one of the reasons of this package; Message says more, for people.
@@ -69,7 +74,7 @@ type Step struct {
 // remembered or looked up.
 func (s Step) Changes() bool {
 	switch s.Verb {
-	case SavePod, SaveState, UpdateVolume, LinkLog, ReadMessage, CheckImage:
+	case SavePod, SaveState, UpdateCgroup, UpdateVolume, LinkLog, ReadMessage, CheckImage:
 		return false
 	default:
 		return true
@@ -112,6 +117,9 @@ func (s Step) String() string {
 	}
 	if s.Verb == StopContainer {
 		fmt.Fprintf(&b, " grace=%s", s.Grace)
+	}
+	if s.Grow {
+		b.WriteString(" grow")
 	}
 	if s.Hook {
 		b.WriteString(" hook=preStop")

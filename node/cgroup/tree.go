@@ -121,6 +121,25 @@ func (t *Tree) RemovePod(ctx context.Context, uid types.UID) error {
 	return errors.Join(errs...)
 }
 
+// Drop removes the cgroups of all pods and of the classes where no pod is in them.
+func (t *Tree) Drop(ctx context.Context) error {
+	for _, d := range Drivers() {
+		all := d.Path(kubepods(t.root, "")...)
+		for _, class := range []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort} {
+			if uids, err := t.pods(d, class); err != nil || len(uids) > 0 {
+				return err
+			}
+		}
+		if busy, err := t.busy(all); err != nil || busy {
+			return err
+		}
+		if err := t.Remove(ctx, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SetNode sets, now and again where somebody changes them, the limits of all pods
 // together.
 func (t *Tree) SetNode(ctx context.Context, l Limits) error {
