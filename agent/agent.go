@@ -133,6 +133,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return p.tellSystemd(ctx) })
 		group.Go(func() error { return p.collector().Run(ctx) })
 		group.Go(func() error { return p.cgroups.keep(ctx, log) })
+		group.Go(func() error { return p.usage.walker.Run(ctx) })
+		group.Go(func() error { return p.watchOOM(ctx) })
 		return group.Wait()
 	})
 }
@@ -147,6 +149,7 @@ type parts struct {
 	loop    *reconcile.Loop
 	events  *events.Log
 	cgroups *podCgroups
+	usage   *usage
 	dir     *rootdir.Dir // nil where it is only read
 }
 
@@ -186,7 +189,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
+	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events), usage: newUsage(log)}
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeeper/podkeeper/node/stats"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -27,6 +28,9 @@ func TestOutOfMemory(t *testing.T) {
 		}
 	}
 	want("oom", status(s, "oom", "app").State.Terminated)
+	w.poll("the kernel's log was told of", func() bool {
+		return len(w.told("OOMKilling", "oom-node", "app", "(tail)")) == 1 && len(w.told("OOMKilling", "again-node", "app", "(tail)")) > 1
+	})
 	again := status(s, "again", "app")
 	want("again", again.LastTerminationState.Terminated)
 	if again.RestartCount < 1 {
@@ -35,6 +39,11 @@ func TestOutOfMemory(t *testing.T) {
 	if c := w.inspect(w.containers()["oom-node/app/0"].ID).HostConfig; c.Memory != 32<<20 || c.MemorySwap != c.Memory {
 		t.Errorf("memory %d, with swap %d, want 32 MiB for both", c.Memory, c.MemorySwap)
 	}
+}
+
+// told returns the lines of the log about an event of a container.
+func (w *world) told(reason, pod, container string, words ...string) []string {
+	return w.said.lines(append(words, "reason="+reason+" ", "pod=default/"+pod+" ", "container="+container)...)
 }
 
 // C119: a child that was killed for its memory is not the end of the container.
@@ -61,6 +70,16 @@ func TestOutOfMemoryOfAChild(t *testing.T) {
 	}
 	w.start()
 	w.poll("they are ready to end", func() bool { return exists(dir+"/error") && exists(dir+"/done") && exists(dir+"/kill") })
+	w.poll("it was told whose child was killed", func() bool {
+		return len(w.told("OOMKilling", "error-node", "app", "(tail)")) == 1 && len(w.told("OOMKilling", "done-node", "app", "(tail)")) == 1
+	})
+	for name, want := range map[string]int64{"error": 1, "done": 1, "kill": 0} {
+		id := w.ids()[name+"-node/app/0"]
+		kills, ok := stats.NewReader(w.log).OOMKills(stats.Process{ID: id, PID: w.inspect(id).State.Pid})
+		if kills != want || !ok {
+			t.Errorf("the cgroup of %s counts %d kills (%t), want %d", name, kills, ok, want)
+		}
+	}
 	for name, c := range ends {
 		w.await(name+" runs", runs(name, "app", 0))
 		last := func(s server.State) *v1.ContainerStateTerminated {
@@ -80,6 +99,9 @@ func TestOutOfMemoryOfAChild(t *testing.T) {
 		if got.ExitCode != c.code || got.Reason != c.reason {
 			t.Errorf("%s ended as %+v, want %s, %d", name, got, c.reason, c.code)
 		}
+	}
+	if told := w.told("OOMKilling", "kill-node", "app"); len(told) > 0 {
+		t.Errorf("nobody ran out of memory there: %s", told)
 	}
 }
 

@@ -35,6 +35,7 @@ is 1 where one could not be started.`,
 			}
 			screen := c.screen()
 			log := c.logger(&logs, screen)
+			agent.RouteKlog(log)
 			cfg, err := set.config(cmd.Flags(), *l, c.version, log)
 			if err != nil {
 				return usage(cmd.CommandPath(), err)

@@ -1,3 +1,6 @@
 package kernel
 
-var WatchOOMIn = watchOOM
+var (
+	WatchOOMIn   = watchOOM
+	MemoryCgroup = memoryCgroup
+)

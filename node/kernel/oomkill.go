@@ -37,7 +37,31 @@ func WatchOOM(ctx context.Context, told func(Kill)) error {
 	if _, err := log.Seek(0, 2); err != nil {
 		return fmt.Errorf("kernel log: %w", err)
 	}
-	return watchOOM(ctx, log, told)
+	return watchOOM(ctx, log, func(k Kill) {
+		if k.Cgroup == "" {
+			// The kernel left it out. The victim may not have ended yet.
+			data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", k.PID))
+			k.Cgroup = memoryCgroup(string(data))
+		}
+		told(k)
+	})
+}
+
+// memoryCgroup returns in which cgroup the memory of a process is counted, from its
+// file in /proc; "" where that does not say.
+func memoryCgroup(file string) string {
+	unified := ""
+	for line := range strings.Lines(file) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, dir, _ := strings.Cut(rest, ":")
+		switch controllers {
+		case "memory":
+			return dir
+		case "":
+			unified = dir
+		}
+	}
+	return unified
 }
 
 func watchOOM(ctx context.Context, log *os.File, told func(Kill)) error {

@@ -124,6 +124,18 @@ func TestKillsThatAProcessTellsOf(t *testing.T) {
 	}
 }
 
+func TestMemoryCgroup(t *testing.T) {
+	for text, want := range map[string]string{
+		"9:name=systemd:/s\n4:memory:/docker/abc\n0::/u\n":          "/docker/abc",
+		"0::/kubepods.slice/kubepods-pod1.slice/docker-abc.scope\n": "/kubepods.slice/kubepods-pod1.slice/docker-abc.scope",
+		"": "",
+	} {
+		if got := kernel.MemoryCgroup(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Where the log can be read, reading it ends with its context.
 func TestWatchOOMEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -141,6 +141,34 @@ func processes(p place) *int64 {
 	return nil
 }
 
+// OOMKills returns how many processes in a running container the kernel has killed
+// for want of memory. ok is false where that cannot be told.
+func (r *Reader) OOMKills(c Process) (n int64, ok bool) {
+	p, err := r.find(c.ID, c.PID)
+	if err != nil {
+		return 0, false
+	}
+	// The kernel counts them where the victims are, of whichever limit it was.
+	for controller, file := range map[string]string{"memory": "memory.oom_control", "": "memory.events"} {
+		if dir, ok := p[controller]; ok {
+			data, _ := os.ReadFile(filepath.Join(dir, file))
+			return oomKills(string(data))
+		}
+	}
+	return 0, false
+}
+
+// oomKills reads the line "oom_kill <n>", which both versions have.
+func oomKills(text string) (int64, bool) {
+	for line := range strings.Lines(text) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
 func readNumber(file string) (int64, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

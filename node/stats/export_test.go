@@ -9,6 +9,7 @@ var (
 	NextWalk  = nextWalk
 	FreeAfter = freeAfter
 	Scheduled = scheduled
+	OOMKills  = oomKills
 	PlaceOf   = func(file string, mounts map[string]string) map[string]string { return placeOf(file, mounts) }
 )
 

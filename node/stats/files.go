@@ -83,3 +83,17 @@ func mounted(folder string) *Usage {
 	}
 	return &Usage{Time: time.Now(), Bytes: int64(st.Blocks-st.Bfree) * st.Frsize, Inodes: int64(st.Files - st.Ffree)}
 }
+
+// Walked returns the folders that a walk is needed for.
+func (f Files) Walked() []string {
+	var list []string
+	for _, c := range f.Containers {
+		list = append(list, c.Writable)
+	}
+	for _, folder := range f.Volumes {
+		if mounted(folder) == nil {
+			list = append(list, folder)
+		}
+	}
+	return list
+}

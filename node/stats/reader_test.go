@@ -57,6 +57,19 @@ func TestScheduled(t *testing.T) {
 	}
 }
 
+func TestOOMKills(t *testing.T) {
+	for text, want := range map[string]int64{
+		"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n":             3,  // v1, memory.oom_control
+		"low 0\nhigh 0\nmax 9\noom 4\noom_kill 2\noom_group_kill 1": 2,  // v2, memory.events
+		"oom_kill_disable 0\nunder_oom 0\n":                         -1, // before 4.13
+		"":                                                          -1,
+	} {
+		if n, ok := stats.OOMKills(text); ok != (want >= 0) || ok && n != want {
+			t.Errorf("%q: %d, %t", text, n, ok)
+		}
+	}
+}
+
 // The machine that runs this has memory, processors, processes and a disk.
 func TestNode(t *testing.T) {
 	var log bytes.Buffer

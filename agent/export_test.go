@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/podkeeper/podkeeper/node/stats"
+	"github.com/podkeeper/podkeeper/node/volume"
+	"github.com/podkeeper/podkeeper/reconcile"
+)
+
+var Killed = killed
+
+// OOMCounts makes looks one after the other.
+type OOMCounts struct{ counts oomCounts }
+
+func (c *OOMCounts) Look(pods []reconcile.View, count func(stats.Process) (int64, bool)) (told []string) {
+	next, list := c.counts.look(pods, count)
+	c.counts = next
+	for _, e := range list {
+		told = append(told, e.Reason+" "+e.Pod.String()+" "+e.Container)
+	}
+	return told
+}
+
+// PodsUse reads what pods use, as an agent with that root dir does.
+func PodsUse(ctx context.Context, rootDir string, views []reconcile.View, log *slog.Logger) []stats.Pod {
+	p := &parts{usage: newUsage(log), volumes: &volume.Host{RootDir: rootDir}}
+	ctx, cancel := context.WithCancel(ctx)
+	var walks sync.WaitGroup
+	walks.Go(func() { _ = p.usage.walker.Run(ctx) })
+	defer walks.Wait()
+	defer cancel()
+	return p.podsUse(ctx, views, true)
+}

@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/podkeeper/podkeeper/node/stats"
+	"github.com/podkeeper/podkeeper/node/volume"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// usage reads what the node and its pods use.
+type usage struct {
+	*stats.Reader
+	walker *stats.Walker
+
+	mu    sync.Mutex
+	root  string    // of the engine's data
+	asked time.Time // when it was last told
+}
+
+func newUsage(log *slog.Logger) *usage {
+	return &usage{Reader: stats.NewReader(log), walker: stats.NewWalker(nil, log)}
+}
+
+// RouteKlog has libraries that log by klog write to log. It is for the whole process,
+// before any agent is started.
+func RouteKlog(log *slog.Logger) { klog.SetSlogLogger(log) }
+
+// firstLook bounds how long files that nobody has looked at are waited for.
+const firstLook = 20 * time.Second
+
+// node looks at the node.
+func (p *parts) node(ctx context.Context) stats.Node {
+	return p.usage.Node(stats.Paths{Root: p.cfg.RootDir, Images: p.engineRoot(ctx)})
+}
+
+// engineRoot returns the folder of the engine's data, "" as long as it never told.
+// It may be another engine's after a restart.
+func (p *parts) engineRoot(ctx context.Context) string {
+	const again = 5 * time.Minute
+	u := p.usage
+	u.mu.Lock()
+	root, asked := u.root, u.asked
+	u.mu.Unlock()
+	if root != "" && time.Since(asked) < again {
+		return root
+	}
+	features, err := p.runtime.Features(ctx)
+	if err != nil || features.Root == "" {
+		return root
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.root, u.asked = features.Root, time.Now()
+	return u.root
+}
+
+// podsUse reads what pods use, in their order; with files also what these take,
+// for which it may wait.
+func (p *parts) podsUse(ctx context.Context, views []reconcile.View, files bool) []stats.Pod {
+	list := make([]stats.Pod, len(views))
+	where := make([]stats.Files, len(views))
+	var folders []string
+	for i, v := range views {
+		list[i] = p.usage.Pod(target(v))
+		where[i] = p.files(v)
+		folders = append(folders, where[i].Walked()...)
+	}
+	if !files {
+		return list
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	defer cancel()
+	p.usage.walker.Await(ctx, folders)
+	for i := range list {
+		p.usage.walker.Fill(&list[i], where[i])
+	}
+	return list
+}
+
+// target returns where a pod runs.
+func target(v reconcile.View) stats.Target {
+	t := stats.Target{UID: v.Object.UID, Containers: make(map[string]stats.Process)}
+	for _, c := range newest(v) {
+		if c.State != runtime.Running {
+			continue
+		}
+		at := stats.Process{ID: c.ID, PID: c.PID}
+		if c.IsSandbox() {
+			t.Sandbox, t.HostNetwork = at, c.HostNetwork
+			continue
+		}
+		t.Containers[c.Name] = at
+	}
+	return t
+}
+
+// files returns where a pod's files are that it made: writable layers, logs, and
+// emptyDirs. Its other volumes are others' or hold what the agent put there.
+func (p *parts) files(v reconcile.View) stats.Files {
+	f := stats.Files{Containers: make(map[string]stats.ContainerFiles), Volumes: make(map[string]string)}
+	for _, c := range newest(v) {
+		if !c.IsSandbox() {
+			f.Containers[c.Name] = stats.ContainerFiles{Writable: c.Writable, Log: c.LogPath}
+		}
+	}
+	for _, vol := range v.Object.Spec.Volumes {
+		if vol.EmptyDir != nil {
+			f.Volumes[vol.Name] = p.volumes.Path(volume.Request{UID: v.Object.UID, Namespace: v.Object.Namespace, Volume: vol})
+		}
+	}
+	return f
+}
+
+// newest returns the last attempt of each container of a pod's generation, and of
+// its sandbox.
+func newest(v reconcile.View) map[string]runtime.Container {
+	last := make(map[string]runtime.Container)
+	for _, c := range v.Containers {
+		if was, ok := last[c.Name]; c.UID == v.Object.UID && (!ok || was.Attempt < c.Attempt) {
+			last[c.Name] = c
+		}
+	}
+	return last
+}
