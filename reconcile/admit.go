@@ -40,13 +40,18 @@ type portClaim struct {
 // pod holds nothing new.
 func (l *Ledger) Admit(p *pod.Pod, asking map[pod.Key]*pod.Pod) (admitted []*pod.Pod, refusal Waiting) {
 	admitted, refusal = l.together(p, asking)
+	l.take(admitted)
+	return admitted, refusal
+}
+
+// take gives pods that are admitted together their ports.
+func (l *Ledger) take(admitted []*pod.Pod) {
 	for _, q := range admitted {
 		l.retire(q.Key())
 	}
 	for _, q := range admitted {
 		l.Hold(q)
 	}
-	return admitted, refusal
 }
 
 // together returns the pods that have to be admitted with p, p first: the fewest

@@ -25,6 +25,7 @@ var (
 	Security       = security
 	TakeCPUs       = takeCPUs
 	Lacking        = lacking
+	Mismatch       = Node.mismatch
 	SandboxSpec    = sandboxSpec
 	ContainerSpec  = containerSpec
 	EncodeState    = encodeState

@@ -17,7 +17,6 @@ import (
 // lets the same pod run.
 func TestLacking(t *testing.T) {
 	everything := runtime.Features{RecursiveReadOnly: true, ImageMounts: true, OwnUsers: true, AppArmor: true, SELinux: true, Seccomp: true, Handlers: []string{"nvidia"}}
-	pages := map[v1.ResourceName]int64{"hugepages-2Mi": 64 << 20}
 	for name, test := range map[string]struct {
 		pod    string
 		lacks  reconcile.Reason
@@ -40,12 +39,6 @@ func TestLacking(t *testing.T) {
 		"SCTP on the host":       {"containers: [{name: a, ports: [{containerPort: 9, hostPort: 9, protocol: SCTP}]}]", "PodFeatureUnsupported", false},
 		"SCTP in the pod":        {"containers: [{name: a, ports: [{containerPort: 9, protocol: SCTP}]}]", "", false},
 		"SCTP of the host":       {"hostNetwork: true, containers: [{name: a, ports: [{containerPort: 9, hostPort: 9, protocol: SCTP}]}]", "", false},
-		"huge pages":             {"containers: [{name: a, resources: {limits: {hugepages-2Mi: 32Mi}}}, {name: b, resources: {limits: {hugepages-2Mi: 32Mi}}}]", "OutOfhugepages-2Mi", false},
-		"too many huge pages":    {"containers: [{name: a, resources: {limits: {hugepages-2Mi: 32Mi}}}, {name: b, resources: {limits: {hugepages-2Mi: 34Mi}}}]", "OutOfhugepages-2Mi", true},
-		"another size":           {"containers: [{name: a, resources: {limits: {hugepages-1Gi: 1Gi}}}]", "OutOfhugepages-1Gi", true},
-		"huge pages in a row":    {"initContainers: [{name: i, resources: {limits: {hugepages-2Mi: 64Mi}}}], containers: [{name: a, resources: {limits: {hugepages-2Mi: 64Mi}}}]", "OutOfhugepages-2Mi", false},
-		"a sidecar's count":      {"initContainers: [{name: i, restartPolicy: Always, resources: {limits: {hugepages-2Mi: 2Mi}}}, {name: j, resources: {limits: {hugepages-2Mi: 64Mi}}}]", "OutOfhugepages-2Mi", true},
-		"the pod's own":          {"resources: {limits: {hugepages-2Mi: 66Mi}}", "OutOfhugepages-2Mi", true},
 		"strict groups":          {"securityContext: {supplementalGroupsPolicy: Strict, runAsUser: 5}, containers: [{name: a}]", "SupplementalGroupsPolicyNotSupported", true},
 		"strict groups, a group": {"securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 5}, containers: [{name: a}, {name: b, securityContext: {runAsGroup: 6}}]", "", false},
 		"merged groups":          {"securityContext: {supplementalGroupsPolicy: Merge}, containers: [{name: a}]", "", false},
@@ -61,7 +54,7 @@ func TestLacking(t *testing.T) {
 		if test.always {
 			want = test.lacks
 		}
-		if got := reconcile.Lacking(&p, everything, reconcile.Node{SCTP: true, HugePages: pages}); got.Reason != want {
+		if got := reconcile.Lacking(&p, everything, reconcile.Node{SCTP: true}); got.Reason != want {
 			t.Errorf("%s, full machine: %s, want %q", name, got, want)
 		}
 	}

@@ -113,6 +113,8 @@ type Learnt struct {
 type Node struct {
 	Name    string
 	RootDir string
+	// Labels are those that nodeSelector and affinity are held against.
+	Labels map[string]string
 	// Memory and Storage (where the root dir is) are in bytes, CPUs are whole ones;
 	// 0 is unknown.
 	Memory, Storage, CPUs int64

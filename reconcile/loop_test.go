@@ -36,6 +36,7 @@ type rig struct {
 	log     *lines
 	told    told // events
 	pinning reconcile.Pinning
+	node    reconcile.Node
 	vanish  string // an image that is gone whenever it was pulled
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
@@ -53,7 +54,7 @@ func inRig(t *testing.T, f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{
 			t: t, engine: fake.New(fake.Config{Fate: fake.Immediate()}), sets: make(chan pod.Set),
-			files: &files{data: make(map[string][]byte)}, volumes: &shelf{files: make(map[string]string)}, log: new(lines),
+			files: &files{data: make(map[string][]byte)}, volumes: &shelf{files: make(map[string]string)}, log: new(lines), node: reconcile.Node{Name: "node", RootDir: "/root"},
 		}
 		r.engine.SetImage("present:1", fake.Image{Present: true})
 		r.engine.SetImage("remote:1", fake.Image{Pullable: true})
@@ -65,7 +66,8 @@ func inRig(t *testing.T, f func(*rig)) {
 
 func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
-	r.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: "node", RootDir: "/root", Pinning: r.pinning}, Policy: policy, Wall: wall}, reconcile.Deps{
+	r.node.Pinning = r.pinning
+	r.loop = reconcile.New(reconcile.Config{Node: r.node, Policy: policy, Wall: wall}, reconcile.Deps{
 		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Credentials: keyring{&r.login},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)

@@ -33,15 +33,17 @@ func podMemoryLimit(p *v1.Pod) int64 {
 // podPageSize returns the size in bytes of the huge pages that the containers of a
 // pod ask for, 0 for none or several sizes.
 func podPageSize(p *v1.Pod) int64 {
-	pages := hugePages(p)
-	if len(pages) != 1 {
-		return 0
-	}
-	for name := range pages {
-		size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
-		if err == nil {
-			return size.Value()
+	var page int64
+	for name := range DemandOf(p) {
+		text, huge := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+		if !huge {
+			continue
 		}
+		size, err := resource.ParseQuantity(text)
+		if err != nil || page != 0 {
+			return 0
+		}
+		page = size.Value()
 	}
-	return 0
+	return page
 }

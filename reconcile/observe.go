@@ -143,7 +143,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		s.listed = true
 		s.revision++
 		s.resolve()
-		s.holdPorts()
+		s.holdAdmitted()
 		s.restorePins()
 	}
 	s.markAll()

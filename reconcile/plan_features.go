@@ -47,7 +47,7 @@ func lacking(p *v1.Pod, f runtime.Features, node Node) Waiting {
 			return w
 		}
 	}
-	return shortOfHugePages(p, node.HugePages)
+	return Waiting{}
 }
 
 func containerLacks(p *v1.Pod, c *v1.Container, f runtime.Features) Waiting {

@@ -23,6 +23,8 @@ const (
 	FailedSync                           Reason = "FailedSync"
 	NodePorts                            Reason = "NodePorts"
 	UnexpectedAdmissionError             Reason = "UnexpectedAdmissionError"
+	NodeAffinity                         Reason = "NodeAffinity"
+	PodOSNotSupported                    Reason = "PodOSNotSupported"
 	NotAllowed                           Reason = "Forbidden"
 	PodFeatureUnsupported                Reason = "PodFeatureUnsupported"
 	AppArmor                             Reason = "AppArmor"

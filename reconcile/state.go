@@ -41,6 +41,7 @@ type state struct {
 	ledger  *Ledger
 	cpus    *CPULedger
 	allCPUs string // that there are
+	room    *Room
 	// asking has the pods that wait for a port of another: the version refused. Those
 	// in awaiting have theirs as soon as the former version of another is gone.
 	asking   map[pod.Key]*pod.Pod
@@ -87,6 +88,7 @@ func newState(l *Loop) *state {
 		ledger:    NewLedger(),
 		cpus:      NewCPULedger(l.cfg.Node.Pinning),
 		allCPUs:   l.cfg.Node.Pinning.all().String(),
+		room:      NewRoom(l.cfg.Node.Capacity()),
 		asking:    make(map[pod.Key]*pod.Pod),
 		awaiting:  make(map[pod.Key]bool),
 		strangers: make(map[string]bool),

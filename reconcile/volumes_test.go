@@ -87,6 +87,7 @@ func TestVolumeRequest(t *testing.T) {
 	side.RestartPolicy = &always
 	huge := container("32Mi")
 	huge.Resources.Limits["hugepages-2Mi"] = resource.MustParse("4Mi")
+	huge.Resources.Requests = v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi")} // as defaulted
 	mounting := container("")
 	mounting.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPropagation: &both}}
 	for name, c := range map[string]struct {

@@ -61,6 +61,10 @@ spec:
   dnsPolicy: Default
   volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /x, type: File}}, {name: c, emptyDir: {medium: Memory, sizeLimit: 1Mi}}]
   priorityClassName: system-node-critical
+  nodeSelector: {a: b}
+  os: {name: windows}
+  overhead: {cpu: 1}
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
   resources: {limits: {cpu: 1, memory: 1Mi}, requests: {cpu: 1}}
   containers: [{name: a, image: b, env: [{name: a, value: b}], ports: [{hostPort: 1}], resources: {limits: {cpu: 1, memory: 1Mi}}, volumeMounts: [{name: a, mountPath: /a, readOnly: true}]}]
 `, nil},
@@ -80,20 +84,23 @@ spec:
 metadata: {resourceVersion: "1", ownerReferences: [{name: a}, {name: b}], annotations: {kubernetes.io/config.hash: x}}
 spec:
   schedulerName: mine
-  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}, {key: b}]}]}}}
+  affinity:
+    nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: a, operator: Exists}]}}]}
+    podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}, {topologyKey: b}]}
   tolerations: [{operator: Exists}]
   priority: 0
   priorityClassName: mine
   volumes: [{name: a, emptyDir: {sizeLimit: 1Gi}}]
   resources: {limits: {hugepages-1Gi: 1Gi}}
-  containers: [{terminationMessagePath: /x, resources: {requests: {ephemeral-storage: 1Gi}, limits: {hugepages-2Mi: 2Mi}}}]
+  containers: [{terminationMessagePath: /x, resources: {limits: {ephemeral-storage: 1Gi, hugepages-2Mi: 2Mi}}}]
 status: {phase: Running, hostIP: 1.2.3.4}
 `, []string{
 			"accepted metadata.annotations[kubernetes.io/config.hash] has no effect here: it is the agent's to set",
 			"accepted metadata.ownerReferences has no effect here: it is an API server's to set",
 			"accepted metadata.resourceVersion has no effect here: it is an API server's to set",
-			"accepted spec.affinity has no effect here: there is no scheduler, and one node",
-			"accepted spec.containers[0].resources.requests[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
+			"accepted spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution has no effect here: there is no scheduler, and one node",
+			"accepted spec.affinity.podAffinity has no effect here: there is no scheduler, and one node",
+			"accepted spec.containers[0].resources.limits[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",
 			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here yet: eviction comes with the next version; that of medium Memory holds",
@@ -124,7 +131,6 @@ spec: {securityContext: {supplementalGroupsPolicy: Strict, runAsGroup: 1}}
 `, nil},
 		"what asks for something that is not done is refused": {`
 spec:
-  os: {name: windows}
   readinessGates: [{conditionType: a}, {conditionType: b}]
   volumes: [{name: a, gitRepo: {repository: x}}, {name: b, csi: {}}]
   ephemeralContainers: [{name: a, image: b}]
@@ -137,7 +143,6 @@ spec:
 			"refused spec.containers[0].resources.limits[nvidia.com/gpu] there are no device plugins; a device can be had by a hostPath below /dev",
 			"refused spec.containers[0].volumeDevices claims are folders here; a block device can be had by a hostPath of type BlockDevice",
 			"refused spec.ephemeralContainers they are for debugging a pod that runs, and no manifest can have them",
-			"refused spec.os this is a Linux machine",
 			"refused spec.readinessGates nobody here sets such a condition, so the pod would never be ready",
 			"refused spec.volumes[0].gitRepo Kubernetes itself does it no more; clone in an init container, into an emptyDir",
 			"refused spec.volumes[1].csi CSI drivers are found through an API server; mount it on the machine, and take a hostPath",

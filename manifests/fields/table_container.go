@@ -69,10 +69,13 @@ func containers(list string) []Rule {
 			Rule{Path: side, Verdict: Refused, Reason: "there are no device plugins; a device can be had by a hostPath below /dev", Each: true},
 			Rule{Path: side + "{cpu}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "runtime/docker.TestSmallestLimits")},
 			Rule{Path: side + "{memory}", Verdict: Acted, Tests: tests("agent.TestEditOfLimits", "agent.TestOutOfMemory")},
-			Rule{Path: side + "{" + hugePages + "}", Verdict: Acted, Needs: onHugePages, Tests: tests("reconcile.TestLacking", "agent.TestWhatTheMachineLacks")},
-			Rule{Path: side + "{ephemeral-storage}", Verdict: Accepted, Reason: onDisk},
+			Rule{Path: side + "{" + hugePages + "}", Verdict: Acted, Needs: onHugePages, Tests: tests("reconcile.TestRoomRefuses", "agent.TestWhatTheMachineLacks")},
 		)
 	}
+	rules = append(rules,
+		Rule{Path: ".resources.requests{ephemeral-storage}", Verdict: Acted, Tests: tests("reconcile.TestDemand", "reconcile.TestRoomRefuses")},
+		Rule{Path: ".resources.limits{ephemeral-storage}", Verdict: Accepted, Reason: onDisk},
+	)
 	for i := range rules {
 		rules[i].Path = list + rules[i].Path
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
-// This file is the loop's side of host ports; admit.go decides.
+// This file is the loop's side of admission; admit*.go decide.
 
-// holdPorts notes, before any pod is admitted, who has which port: the pods that
-// run, then those that were admitted before, the older first. A pod whose sandbox
-// was just being replaced when the agent died has lost nothing.
-func (s *state) holdPorts() {
+// holdAdmitted notes, before any pod is admitted, who has which port and how much
+// room: the pods that run, then those that were admitted before, the older first. A
+// pod whose sandbox was just being replaced when the agent died has lost nothing.
+func (s *state) holdAdmitted() {
 	type admission struct {
 		pod *pod.Pod
 		at  time.Time
@@ -26,6 +26,7 @@ func (s *state) holdPorts() {
 			for _, c := range e.observed() {
 				if c.UID == uid && c.IsSandbox() && c.State == runtime.Running && rec.Pod != nil {
 					s.ledger.Hold(rec.Pod)
+					s.room.Hold(rec.Pod)
 					up = true
 				}
 			}
@@ -40,12 +41,17 @@ func (s *state) holdPorts() {
 		return cmp.Or(a.at.Compare(b.at), a.pod.Key().Compare(b.pod.Key()))
 	})
 	for _, f := range former {
-		s.ledger.Admit(f.pod, nil)
+		if s.room.Lacks(f.pod) != (Waiting{}) {
+			continue
+		}
+		if admitted, _ := s.ledger.Admit(f.pod, nil); len(admitted) > 0 {
+			s.room.Hold(f.pod)
+		}
 	}
 }
 
 // admit asks whether the pod may have what it asks for of the machine, and gets it
-// its host ports, once for each version of it.
+// its host ports, once for each version of it, and room for it.
 func (s *state) admit(e *entry, in *Input) {
 	delete(s.asking, e.key)
 	delete(s.awaiting, e.key)
@@ -53,13 +59,27 @@ func (s *state) admit(e *entry, in *Input) {
 	want, _ := in.wanted()
 	if want == nil || e.plan.Finished && e.plan.Pod == want {
 		e.refused = Waiting{}
+		s.room.Leave(e.key)
 		return
 	}
-	forbidden := cmp.Or(in.Policy.refusal(want), in.unsupported(want))
+	forbidden := cmp.Or(in.Policy.refusal(want), in.Node.mismatch(want.Object), in.unsupported(want))
 	pressed := in.Pressure.refusal(want.Object)
+	up := running(in.Observed, want.Hash)
+	if up && !remembered(in, want.Hash) {
+		s.room.Hold(want) // it has it in fact
+	}
+	lacks := Waiting{}
+	if forbidden == (Waiting{}) {
+		lacks = s.room.Lacks(want)
+	}
 	switch {
+	case lacks != (Waiting{}):
+		s.room.Wait(want)
+		in.Refused = lacks
+		s.sayRefused(e, lacks)
+		return
 	case e.admitted != nil && e.admitted.Hash == want.Hash:
-	case running(in.Observed, want.Hash):
+	case up:
 		s.ledger.Release(e.key)
 		s.hold(want) // it has them in fact
 		s.wakeWaiting()
@@ -68,10 +88,14 @@ func (s *state) admit(e *entry, in *Input) {
 	case pressed != (Waiting{}):
 		forbidden, e.pressed = pressed, true
 	default:
-		if !s.claimPorts(e, want) {
+		if !s.claim(e, want) {
 			in.Refused = e.refused
 			return
 		}
+	}
+	s.room.Leave(e.key)
+	if forbidden == (Waiting{}) {
+		s.room.Hold(want)
 	}
 	in.Refused = forbidden
 	s.sayRefused(e, forbidden)
@@ -80,27 +104,42 @@ func (s *state) admit(e *entry, in *Input) {
 	}
 }
 
-// claimPorts reports whether a pod is admitted, with those that have to be with it.
-func (s *state) claimPorts(e *entry, want *pod.Pod) bool {
-	admitted, refusal := s.ledger.Admit(want, s.asking)
-	if len(admitted) > 0 {
-		e.admitted = want
-		for _, p := range admitted[1:] {
-			s.pods[p.Key()].admitted = p
-			delete(s.asking, p.Key())
+// remembered reports whether it is known what a generation that runs was admitted as.
+func remembered(in *Input, hash pod.Hash) bool {
+	return slices.ContainsFunc(in.Observed, func(c runtime.Container) bool {
+		return liveSandbox(c) && c.PodHash == hash && in.Records[c.UID].Pod != nil
+	})
+}
+
+// claim reports whether a pod is admitted, with those that have to be with it for the
+// sake of their ports.
+func (s *state) claim(e *entry, want *pod.Pod) bool {
+	group, refusal := s.ledger.together(want, s.asking)
+	if len(group) > 1 {
+		refusal = s.room.Lacks(group...)
+	}
+	if len(group) == 0 || refusal != (Waiting{}) {
+		s.room.Leave(e.key)
+		s.sayRefused(e, refusal)
+		s.asking[e.key] = want
+		return false
+	}
+	s.ledger.take(group)
+	for _, p := range group {
+		s.pods[p.Key()].admitted = p
+		s.room.Hold(p)
+		delete(s.asking, p.Key())
+		if p != want {
 			s.mark(p.Key())
 		}
-		s.wakeWaiting() // former versions may have held others
-		return true
 	}
-	s.sayRefused(e, refusal)
-	s.asking[e.key] = want
-	return false
+	s.wakeWaiting() // former versions may have held others
+	return true
 }
 
 // sayRefused notes why the pod is not admitted, and logs it once.
 func (s *state) sayRefused(e *entry, why Waiting) {
-	same := e.refused == why || e.pressed && e.refused.Reason == why.Reason // the numbers change
+	same := e.refused == why || (e.pressed || s.room.Waits(e.key)) && e.refused.Reason == why.Reason // the numbers change
 	if !same && why != (Waiting{}) && why != unheard {
 		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", why.Reason, "message", why.Message)
 	}
@@ -126,8 +165,11 @@ func (s *state) hold(p *pod.Pod) {
 	}
 }
 
-// wakeWaiting lets those who wait for a port try again.
+// wakeWaiting lets those who wait for a port or for room try again.
 func (s *state) wakeWaiting() {
+	for _, p := range s.room.Queue() {
+		s.mark(p.Key())
+	}
 	for key := range s.asking {
 		s.mark(key)
 	}
@@ -140,8 +182,8 @@ func running(observed []runtime.Container, hash pod.Hash) bool {
 	return slices.ContainsFunc(observed, func(c runtime.Container) bool { return liveSandbox(c) && c.PodHash == hash })
 }
 
-// release gives the ports of a pod back once nothing of it is left that could
-// hold them, and lets those who wait try again.
+// release gives back what a pod has of the machine once nothing of it is left that
+// could hold it, and lets those who wait try again.
 func (s *state) release(e *entry, observed []runtime.Container) {
 	live, former := false, false
 	for _, c := range observed {
@@ -153,6 +195,10 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 	if !former && s.ledger.Clear(e.key) {
 		s.wakeWaiting()
 	}
+	// An edit that takes less has taken effect once there is nothing left to do.
+	if !former && e.plan.Pod != nil && e.plan.Settled() && s.room.Settle(e.plan.Pod) {
+		s.wakeWaiting()
+	}
 	// What may come back as it was once its source has been looked at, or the engine
 	// has said what it can do.
 	undecided := e.plan.Pod == nil && e.plan.Kept != "" && !s.set.LookedAt() || e.refused == unheard
@@ -160,10 +206,11 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 		return
 	}
 	e.admitted = nil
-	if s.asking[e.key] == nil && !e.pressed {
+	if s.asking[e.key] == nil && !e.pressed && !s.room.Waits(e.key) {
 		e.refused = Waiting{}
 	}
-	if s.ledger.Release(e.key) {
+	ports, room := s.ledger.Release(e.key), s.room.Release(e.key)
+	if ports || room {
 		s.wakeWaiting()
 	}
 }
