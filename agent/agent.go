@@ -43,6 +43,9 @@ type (
 	Sources = reconcile.Sources
 )
 
+// Admission is which pods the node lets in.
+type Admission = reconcile.Admission
+
 // AnySource stands for every kind of source.
 const AnySource = reconcile.AnySource
 
@@ -84,6 +87,8 @@ type Config struct {
 
 	// Node is what is done about the machine itself.
 	Node NodeConfig
+	// Admission says which pods the node lets in beside that.
+	Admission Admission
 
 	// Docker is the engine; its RootDir is set from the one above.
 	Docker DockerConfig

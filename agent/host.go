@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"net"
 	"os"
 	"os/user"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/kernel"
@@ -53,8 +55,19 @@ func machine(cfg Config) reconcile.Node {
 	if err := unix.Statfs(cfg.RootDir, &disk); err == nil {
 		node.Storage = int64(disk.Blocks) * disk.Bsize
 	}
-	node.Allocatable = reconcile.Allocatable{CPU: 1000 * node.CPUs, Memory: node.Memory, Storage: node.Storage}
+	node.Labels = nodeLabels(cfg)
+	node.Allocatable = reconcile.Allocatable{CPU: 1000 * node.CPUs, Memory: node.Memory, Storage: node.Storage, Pods: cfg.Admission.MaxPods}
 	return node
+}
+
+// nodeLabels returns what nodes are chosen by, as a kubelet names it; the user's win.
+func nodeLabels(cfg Config) map[string]string {
+	labels := map[string]string{v1.LabelHostname: cfg.NodeName}
+	for _, prefix := range []string{"kubernetes.io/", "beta.kubernetes.io/"} {
+		labels[prefix+"os"], labels[prefix+"arch"] = goruntime.GOOS, goruntime.GOARCH
+	}
+	maps.Copy(labels, cfg.Admission.Labels)
+	return labels
 }
 
 // credentials are where the kubelet and docker look for logins to registries: the

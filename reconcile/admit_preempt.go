@@ -52,7 +52,10 @@ func (r *Room) Preempt(p *pod.Pod) []*pod.Pod {
 
 // makesRoom reports whether a pod may be ended for a critical one.
 func makesRoom(p, critical *pod.Pod) bool {
-	return !pod.Critical(p.Object) || pod.Priority(p.Object) < pod.Priority(critical.Object)
+	if !pod.Critical(p.Object) {
+		return !pod.Exempt(p.Object)
+	}
+	return pod.Priority(p.Object) < pod.Priority(critical.Object)
 }
 
 // missing returns how much there is too little of for a pod, beside those that are

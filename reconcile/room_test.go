@@ -29,9 +29,9 @@ func specPod(t testing.TB, name, spec string) *pod.Pod {
 	return &pod.Pod{Object: p}
 }
 
-// asking returns a pod that asks for that much CPU, in thousandths: with a trailing
+// sized returns a pod that asks for that much CPU, in thousandths: with a trailing
 // j one that comes to its end, with a trailing ! a critical one.
-func asking(t testing.TB, name, cpu string) *pod.Pod {
+func sized(t testing.TB, name, cpu string) *pod.Pod {
 	t.Helper()
 	more := ""
 	if strings.HasSuffix(cpu, "j") {
@@ -138,7 +138,7 @@ func TestRoomRefuses(t *testing.T) {
 		})
 	}
 	unknown := reconcile.NewRoom(reconcile.Node{}.Capacity())
-	if w := unknown.Lacks(asking(t, "a", "1000000")); w != (reconcile.Waiting{}) {
+	if w := unknown.Lacks(sized(t, "a", "1000000")); w != (reconcile.Waiting{}) {
 		t.Errorf("a node of which nothing is known: %s", w)
 	}
 }
@@ -168,7 +168,7 @@ func TestRoomIsFair(t *testing.T) {
 			parse := func(text string) (list []*pod.Pod) {
 				for _, word := range strings.Fields(text) {
 					at := strings.IndexAny(word, "0123456789")
-					list = append(list, asking(t, word[:at], word[at:]))
+					list = append(list, sized(t, word[:at], word[at:]))
 				}
 				return list
 			}
@@ -199,21 +199,21 @@ func TestRoomIsFair(t *testing.T) {
 // it: neither by an edit that asks for the same nor by a node that has shrunk.
 func TestRoomOfAnEdit(t *testing.T) {
 	room := reconcile.NewRoom(reconcile.Demand{"cpu": 4000})
-	room.Hold(asking(t, "a", "3000"))
-	room.Hold(asking(t, "b", "2000")) // the node was larger
+	room.Hold(sized(t, "a", "3000"))
+	room.Hold(sized(t, "b", "2000")) // the node was larger
 	for edit, want := range map[string]bool{"3000": true, "2500": true, "3001": false, "1000": true} {
-		if w := room.Lacks(asking(t, "a", edit)); (w == reconcile.Waiting{}) != want {
+		if w := room.Lacks(sized(t, "a", edit)); (w == reconcile.Waiting{}) != want {
 			t.Errorf("an edit to %s: %q", edit, w.Message)
 		}
 	}
-	room.Hold(asking(t, "a", "1000"))
-	if w := room.Lacks(asking(t, "b", "3000")); w.Message != "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000" {
+	room.Hold(sized(t, "a", "1000"))
+	if w := room.Lacks(sized(t, "b", "3000")); w.Message != "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000" {
 		t.Errorf("before the edit has taken effect: %q", w.Message)
 	}
-	if !room.Settle(asking(t, "a", "1000")) || room.Settle(asking(t, "a", "1000")) {
+	if !room.Settle(sized(t, "a", "1000")) || room.Settle(sized(t, "a", "1000")) {
 		t.Error("an edit that takes less leaves room, once")
 	}
-	if w := room.Lacks(asking(t, "b", "3000")); w != (reconcile.Waiting{}) {
+	if w := room.Lacks(sized(t, "b", "3000")); w != (reconcile.Waiting{}) {
 		t.Errorf("after the edit has taken effect: %s", w)
 	}
 }
@@ -229,7 +229,7 @@ func TestRoomProperties(t *testing.T) {
 		kinds := []string{"", "j"}
 		sizes, kindOf := map[string]int{}, map[string]string{}
 		try := func(n string) bool {
-			p := asking(t, n, fmt.Sprint(sizes[n])+kindOf[n])
+			p := sized(t, n, fmt.Sprint(sizes[n])+kindOf[n])
 			if room.Lacks(p) != (reconcile.Waiting{}) {
 				room.Wait(p)
 				return false

@@ -43,6 +43,7 @@ func kubeletFields() map[string]kubeletField {
 		"resolvConf":            {"resolv-conf", readString},
 		"containerLogMaxSize":   {"container-log-max-size", readSize},
 		"containerLogMaxFiles":  {"container-log-max-files", readCount},
+		"maxPods":               {"max-pods", readCount},
 		"podPidsLimit":          {"pod-max-pids", readLimit},
 		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
 		"oomScoreAdj":           {"oom-score-adj", readInteger},
@@ -321,7 +322,6 @@ const kubeletFieldsWithoutCounterpart = `
 	makeIPTablesUtilChains
 	maxOpenFiles
 	maxParallelImagePulls
-	maxPods
 	memoryManagerPolicy
 	memorySwap
 	memoryThrottlingFactor

@@ -56,6 +56,7 @@ type settings struct {
 	policySettings
 	nodeSettings
 	eventSettings
+	admitSettings
 }
 
 // sourceFlags are about what is wanted.
@@ -97,6 +98,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	s.policySettings.flags(f)
 	s.nodeSettings.flags(f)
 	s.eventSettings.flags(f)
+	s.admitSettings.flags(f)
 }
 
 // config is the agent's configuration. Every problem is reported, not only the
@@ -142,6 +144,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	resolvConf, err := absolute(s.resolvConf)
 	check("resolv-conf", err)
 	policy := s.policy(check)
+	admission := s.admission(check)
 	node := s.node(l, check)
 	events := s.events(check)
 	return agent.Config{
@@ -151,7 +154,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict, Policy: policy, Node: node, Events: events, NoSourceCache: s.cache == "off",
+		Strict: s.strict, Policy: policy, Node: node, Events: events, Admission: admission, NoSourceCache: s.cache == "off",
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			LogMaxSize: size, LogMaxFiles: s.logFiles,
