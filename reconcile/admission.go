@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,8 +21,8 @@ func (s *state) holdAdmitted() {
 		at  time.Time
 	}
 	var former []admission
-	for _, e := range s.pods {
-		up := false
+	for _, key := range slices.SortedFunc(maps.Keys(s.pods), pod.Key.Compare) {
+		e, up := s.pods[key], false
 		for uid, rec := range e.records {
 			for _, c := range e.observed() {
 				if c.UID == uid && c.IsSandbox() && c.State == runtime.Running && rec.Pod != nil {
@@ -32,7 +33,8 @@ func (s *state) holdAdmitted() {
 			}
 		}
 		for _, rec := range e.records {
-			if !up && rec.Pod != nil && !rec.State.Leaving {
+			over := rec.State.Leaving || rec.State.Evicted != nil || rec.State.End != (End{})
+			if !up && rec.Pod != nil && !over {
 				former = append(former, admission{rec.Pod, rec.State.Admitted})
 			}
 		}
