@@ -223,7 +223,7 @@ func TestNodeOfAPod(t *testing.T) {
 		"both, and one does not match": {"nodeSelector: {disk: ssd}, " + expr("{key: gpu, operator: Exists}"), "NodeAffinity", none},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := reconcile.Mismatch(node, specPod(t, "p", c.spec).Object)
+			got := reconcile.Mismatch(node, demanding(t, "p", c.spec).Object)
 			if diff := cmp.Diff(reconcile.Waiting{Reason: c.reason, Message: c.why}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

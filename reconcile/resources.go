@@ -95,7 +95,7 @@ func podCgroup(p *v1.Pod, uid types.UID, node Node) cgroup.Pod {
 	g.CPUShares = shares(request.Cpu().MilliValue())
 	g.CPUQuota, g.CPUPeriod = node.quota(*limit.Cpu())
 	g.Memory, g.Pids = limit.Memory().Value(), node.PodPIDs
-	pages := hugePages(p)
+	pages := DemandOf(p)
 	for name := range node.HugePages {
 		if g.HugePages == nil {
 			g.HugePages = make(map[string]int64)

@@ -17,8 +17,8 @@ import (
 	"github.com/podkeeper/podkeeper/reconcile"
 )
 
-// specPod returns a pod with the defaults of a manifest.
-func specPod(t testing.TB, name, spec string) *pod.Pod {
+// demanding returns a pod with the defaults of a manifest.
+func demanding(t testing.TB, name, spec string) *pod.Pod {
 	t.Helper()
 	p := &v1.Pod{}
 	if err := yaml.UnmarshalStrict([]byte("spec: {"+spec+"}"), p); err != nil {
@@ -40,7 +40,7 @@ func sized(t testing.TB, name, cpu string) *pod.Pod {
 	if strings.HasSuffix(cpu, "!") {
 		more = ", priority: 2000000000"
 	}
-	return specPod(t, name, fmt.Sprintf("containers: [{name: c, resources: {requests: {cpu: %sm}}}]%s", strings.Trim(cpu, "j!"), more))
+	return demanding(t, name, fmt.Sprintf("containers: [{name: c, resources: {requests: {cpu: %sm}}}]%s", strings.Trim(cpu, "j!"), more))
 }
 
 // What a pod asks for as a whole, as Kubernetes reckons it.
@@ -94,7 +94,7 @@ func TestDemand(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, reconcile.DemandOf(specPod(t, "p", c.spec).Object)); diff != "" {
+			if diff := cmp.Diff(c.want, reconcile.DemandOf(demanding(t, "p", c.spec).Object)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -125,7 +125,7 @@ func TestRoomRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			room := reconcile.NewRoom(node.Capacity())
 			request := func(name, list string) *pod.Pod {
-				return specPod(t, name, "containers: [{name: c, resources: {requests: {"+list+"}}}]")
+				return demanding(t, name, "containers: [{name: c, resources: {requests: {"+list+"}}}]")
 			}
 			room.Hold(request("has", c.has))
 			for i := range c.more {
@@ -329,7 +329,7 @@ func TestPreempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			room := reconcile.NewRoom(reconcile.Demand{"cpu": 4000})
 			for _, n := range strings.Fields(c.in) {
-				room.Hold(specPod(t, n, pods[n]))
+				room.Hold(demanding(t, n, pods[n]))
 			}
 			for _, n := range strings.Fields(c.yields) {
 				room.Yield(pod.Key{Namespace: "default", Name: n})
@@ -338,7 +338,7 @@ func TestPreempt(t *testing.T) {
 			if strings.HasSuffix(c.critical, "!") {
 				priority = 2000001000
 			}
-			critical := specPod(t, "crit", fmt.Sprintf("priority: %d, containers: [{name: c, resources: {requests: {cpu: %sm}}}]", priority, strings.Trim(c.critical, "!")))
+			critical := demanding(t, "crit", fmt.Sprintf("priority: %d, containers: [{name: c, resources: {requests: {cpu: %sm}}}]", priority, strings.Trim(c.critical, "!")))
 			var got []string
 			for _, p := range room.Preempt(critical) {
 				got = append(got, p.Key().Name)
@@ -349,12 +349,12 @@ func TestPreempt(t *testing.T) {
 		})
 	}
 	room := reconcile.NewRoom(reconcile.Demand{"pods": 2})
-	room.Hold(specPod(t, "e1", bestEffort))
-	room.Hold(specPod(t, "g1", pods["g1"]))
-	if got := room.Preempt(specPod(t, "crit", "priority: 2000000000, "+bestEffort)); len(got) != 1 || got[0].Key().Name != "e1" {
+	room.Hold(demanding(t, "e1", bestEffort))
+	room.Hold(demanding(t, "g1", pods["g1"]))
+	if got := room.Preempt(demanding(t, "crit", "priority: 2000000000, "+bestEffort)); len(got) != 1 || got[0].Key().Name != "e1" {
 		t.Errorf("for a pod too many %d go", len(got))
 	}
-	if got := room.Preempt(specPod(t, "plain", bestEffort)); got != nil {
+	if got := room.Preempt(demanding(t, "plain", bestEffort)); got != nil {
 		t.Error("a pod that is not critical takes the room of others")
 	}
 }

@@ -32,7 +32,7 @@ func spec() []Rule {
 		{Path: "spec.securityContext.fsGroup", Verdict: Acted, Tests: tests("agent.TestFSGroup", "node/volume.TestFSGroupOfAClaimC073")},
 		{Path: "spec.securityContext.fsGroupChangePolicy", Verdict: Acted, Tests: tests("node/volume.TestFSGroupChangePolicy")},
 		{Path: "spec.runtimeClassName", Verdict: Acted, Class: Pod, But: "it names a runtime of the engine, since there are no RuntimeClasses; the pause container has the default one", Tests: tests("agent.TestRuntimeClass", "runtime/docker.TestRequests", "reconcile.TestLacking")},
-		{Path: "spec.overhead", Verdict: Acted, Class: Pod, But: "it only counts with what the pod asks for of the node", Tests: tests("reconcile.TestDemand")},
+		{Path: "spec.overhead", Verdict: Acted, Class: Pod, Tests: tests("reconcile.TestDemand")},
 		{Path: "spec.resourceClaims", Verdict: Refused, Class: Pod, Reason: byScheduler},
 		{Path: "spec.resources", Class: InPlace, Each: true},
 		{Path: "spec.resources.limits", Verdict: Acted, But: "each container without a limit of its own is held to it, not yet all of them together", Tests: tests("agent.TestLimitsOfAPod", "reconcile.TestResources")},
