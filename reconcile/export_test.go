@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -81,4 +83,17 @@ func Restarts(p *v1.Pod, name string, code int) bool {
 		}
 	}
 	return false
+}
+
+// KnownImages returns the names of the images that something is known of.
+func (l *Loop) KnownImages(ctx context.Context) (names []string) {
+	done := make(chan struct{})
+	l.report(ctx, func(s *state) {
+		for key := range s.images {
+			names = append(names, key.name)
+		}
+		close(done)
+	})
+	<-done
+	return names
 }

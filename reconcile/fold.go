@@ -137,6 +137,7 @@ func (s *state) learn(c runtime.Container) {
 	seen := s.sight(c.ID, c.Key)
 	s.seq++
 	seen.c, seen.known, seen.made, seen.seq = c, true, true, s.seq
+	s.deps.Ran(c.ImageID)
 }
 
 // ask holds the pod back until a container was inspected.

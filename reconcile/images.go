@@ -100,6 +100,9 @@ func (s *state) fetchImages(e *entry) {
 		}
 		i := s.image(e.plan.Pod, step.Image)
 		i.users[e.key] = true
+		if s.isGoing(step.Image) {
+			continue
+		}
 		if step.Reason == PolicyAlways && !slices.Contains(i.always, step) && (i.op.Verb == "" || i.op.Reason == PolicyAlways) {
 			i.always = append(i.always, step)
 		}
@@ -191,6 +194,9 @@ func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present b
 		s.imageFailed(i, step, err)
 	case present:
 		i.known, i.away, i.Image = true, false, Image{Present: true, Info: info, Recheck: time.Now().Add(imageRecheck)}
+		if step.Verb == PullImage {
+			s.deps.Ran(info.ID)
+		}
 		for _, waiting := range i.always {
 			if e := s.pods[waiting.Pod]; e != nil {
 				e.forgetPulls(func(p Pull) bool { return p.Container == waiting.Container && p.Image == waiting.Image })

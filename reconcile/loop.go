@@ -116,6 +116,9 @@ type Deps struct {
 	Events pod.Sink
 	// Progress is told how pulls go; nil is nobody.
 	Progress func(runtime.PullProgress)
+	// Ran is told the ID of each image that was pulled, or that a container of ours
+	// has; nil is nobody. It does not wait.
+	Ran func(imageID string)
 }
 
 // Loop is the handle to a running loop.
@@ -147,6 +150,9 @@ func New(cfg Config, deps Deps) *Loop {
 	}
 	if deps.Accept == nil {
 		deps.Accept = func(context.Context, runtime.Features) error { return nil }
+	}
+	if deps.Ran == nil {
+		deps.Ran = func(string) {}
 	}
 	if deps.NodeFile == nil {
 		deps.NodeFile = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
@@ -281,6 +287,7 @@ func (s *state) wakeDue(now time.Time) {
 	if !s.nextLook.IsZero() && !now.Before(s.nextLook) {
 		s.nextLook = now.Add(s.cfg.Period)
 		s.look(true)
+		s.pruneImages()
 	}
 }
 

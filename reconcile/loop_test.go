@@ -38,6 +38,8 @@ type rig struct {
 	pinning reconcile.Pinning
 	node    reconcile.Node
 	vanish  string // an image that is gone whenever it was pulled
+	// hold, where it is not nil, is what the removal of an image waits for.
+	hold chan struct{}
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
 	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
@@ -312,6 +314,13 @@ type forgetful struct {
 func (f forgetful) Features(ctx context.Context) (runtime.Features, error) {
 	f.rig.asked.Add(1)
 	return f.Runtime.Features(ctx)
+}
+
+func (f forgetful) RemoveImage(ctx context.Context, id string) error {
+	if f.rig.hold != nil {
+		<-f.rig.hold
+	}
+	return f.Runtime.RemoveImage(ctx, id)
 }
 
 func (f forgetful) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {

@@ -237,6 +237,9 @@ func (s *state) foldInspect(id string, c runtime.Container, err error, asked uin
 	before := seen.c
 	watched := seen.made || seen.known && !before.Ended()
 	seen.c, seen.known, seen.seq = c, true, s.seq
+	if !had || before.ImageID == "" {
+		s.deps.Ran(c.ImageID)
+	}
 	if c.State == runtime.Running && before.Ended() { // somebody started it again
 		seen.began, seen.Ended = time.Time{}, time.Time{}
 	}

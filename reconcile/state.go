@@ -52,6 +52,7 @@ type state struct {
 	asked    bool              // for them, since a pod waits to hear
 	refused  error             // why the engine will not do
 	images   map[imageKey]*image
+	going    []runtime.StoredImage // being removed: see letGo
 
 	// The engine, as seen from here.
 	online   bool // the event stream is up
