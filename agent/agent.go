@@ -136,7 +136,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
 		group.Go(func() error { return p.tellSystemd(ctx) })
-		group.Go(func() error { return p.collector().Run(ctx) })
+		group.Go(func() error { return p.dead.Run(ctx) })
+		group.Go(func() error { return p.images.Run(ctx) })
 		group.Go(func() error { return p.cgroups.keep(ctx, log) })
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
@@ -155,6 +156,8 @@ type parts struct {
 	events  *events.Log
 	cgroups *podCgroups
 	usage   *usage
+	dead    *gc.ContainerCollector
+	images  *gc.ImageCollector
 	dir     *rootdir.Dir // nil where it is only read
 }
 
@@ -203,6 +206,9 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	messages, _ := dir.(reconcile.Messages) // one that is only read keeps none
+	if err := p.collectors(dir); err != nil {
+		return nil, err
+	}
 	checker := probe.NewChecker(commands{engine})
 	p.cgroups = &podCgroups{
 		Tree: cgroup.NewTree(cgroup.Host{}, cfg.Cgroups.root(cfg.RootDir)),
@@ -212,7 +218,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Messages: messages, Credentials: credentials(cfg.RootDir),
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
-		Events: p.record,
+		Events: p.record, Ran: p.images.Ran,
 	}
 	if !loop.LookOnly {
 		deps.Cgroups, deps.Accept = p.cgroups, p.cgroups.accept

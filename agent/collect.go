@@ -3,26 +3,67 @@ package agent
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 
 	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/podlog"
+	"github.com/podkeeper/podkeeper/node/stats"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/pause"
 )
 
-// collector removes dead containers that nobody reads any more, and what is left
-// of their log links.
-func (p *parts) collector() *gc.ContainerCollector {
-	policy := gc.DefaultPolicy()
-	if p.cfg.GC.Containers != nil {
-		policy = *p.cfg.GC.Containers
+// collectors makes what removes dead containers that nobody reads any more, with
+// what is left of their log links, and images that nobody needs.
+func (p *parts) collectors(store gc.Store) error {
+	builtIn, _, err := pause.Image(goruntime.GOARCH)
+	if err != nil {
+		return err
 	}
-	return gc.NewContainerCollector(gc.ContainerConfig{
-		Policy: policy, Period: p.cfg.GC.ContainerPeriod,
+	containers, images := gc.DefaultPolicy(), gc.DefaultImagePolicy()
+	if p.cfg.GC.Containers != nil {
+		containers = *p.cfg.GC.Containers
+	}
+	if p.cfg.GC.Images != nil {
+		images = *p.cfg.GC.Images
+	}
+	usage := p.cfg.GC.ImageUsage
+	if usage == nil {
+		usage = p.imageUsage
+	}
+	event := p.record
+	p.dead = gc.NewContainerCollector(gc.ContainerConfig{
+		Policy: containers, Period: p.cfg.GC.ContainerPeriod,
 		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Claims: p.sweepClaims,
-		Event: pod.LogEvents(p.log), Log: p.log,
+		Event: event, Log: p.log,
 	})
+	p.images = gc.NewImageCollector(gc.ImageConfig{
+		Policy: images, Period: p.cfg.GC.ImagePeriod, Keep: []string{builtIn, p.cfg.Docker.PauseImage},
+		Images: p.runtime.Images, Wanted: p.wantedImages, Remove: p.removeImage, Usage: usage,
+		Store: store, Event: event, Log: p.log,
+	})
+	return nil
+}
+
+func (p *parts) wantedImages(ctx context.Context) (gc.Wanted, error) {
+	names, whole, err := p.loop.WantedImages(ctx)
+	return gc.Wanted{Names: names, Whole: whole}, err
+}
+
+// removeImage goes by the loop, which knows what is wanted by then.
+func (p *parts) removeImage(ctx context.Context, image runtime.StoredImage) (bool, error) {
+	return p.loop.RemoveImage(ctx, image)
+}
+
+// imageUsage is that of the filesystem of the engine's data; nil where the engine
+// does not say where that is.
+func (p *parts) imageUsage(ctx context.Context) (*stats.Filesystem, error) {
+	features, err := p.runtime.Features(ctx)
+	if err != nil || features.Root == "" {
+		return nil, err
+	}
+	return stats.ReadFilesystem(features.Root)
 }
 
 // containers returns every container of ours that is not a sandbox. ok is false

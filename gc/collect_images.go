@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,28 +138,33 @@ func (c *ImageCollector) passing(ctx context.Context, f func()) {
 
 func (c *ImageCollector) pass(ctx context.Context, all bool) (freed Freed) {
 	c.learn()
+	stay := make(map[string]bool)
 	need, why := int64(everything), underPressure
+	var errs []error
+	begun, got := false, 0 // images, in the last round
 	for before := need; ; before = need {
-		var unknown error // what the filesystem has
 		if !all {
-			need, why, unknown = c.need(ctx)
+			var err error
+			need, why, err = c.need(ctx, begun)
+			errs = append(errs, err)
 		}
-		if freed.Count > 0 && need >= before && !all {
+		if begun && got > 0 && need >= before {
 			break // a filesystem may be slow to tell of what was freed
 		}
-		removed, err := c.round(ctx, need, why)
+		removed, more, err := c.round(ctx, need, why, stay)
 		if ctx.Err() != nil {
 			return freed // the agent is stopping
 		}
+		errs = append(errs, err)
 		freed.Count += removed.Count
 		freed.Bytes += removed.Bytes
-		c.sayFailure(errors.Join(unknown, err))
-		// Images share layers: what they freed is less than their sizes. And an image
-		// that others were made from may go only now.
-		if removed.Count == 0 || err != nil {
+		if !more {
 			break
 		}
+		got = removed.Count
+		begun = begun || !all && need > 0
 	}
+	c.sayFailure(errors.Join(errs...))
 	if !all {
 		c.sayShortage(need, why, freed)
 	}
@@ -169,7 +175,7 @@ func (c *ImageCollector) pass(ctx context.Context, all bool) (freed Freed) {
 }
 
 // need returns how many bytes are to be freed, and why.
-func (c *ImageCollector) need(ctx context.Context) (int64, string, error) {
+func (c *ImageCollector) need(ctx context.Context, begun bool) (int64, string, error) {
 	fs, err := c.Usage(ctx)
 	switch {
 	case err != nil:
@@ -177,32 +183,38 @@ func (c *ImageCollector) need(ctx context.Context) (int64, string, error) {
 	case fs == nil:
 		return 0, "", nil // the engine does not say where it is
 	}
-	return c.Policy.need(*fs), fmt.Sprintf("the image filesystem is %.1f%% full, and to be below %d%%", percentUsed(*fs), c.Policy.Low), nil
+	return c.Policy.need(*fs, begun), fmt.Sprintf("the image filesystem is %.1f%% full, and to be below %d%%", percentUsed(*fs), c.Policy.Low), nil
 }
 
-// round removes once what SelectImages says.
-func (c *ImageCollector) round(ctx context.Context, need int64, why string) (freed Freed, err error) {
+// round removes once what SelectImages says, but for what has to stay; what turns out
+// to is added to that. more: there may be more to remove than what was. Images share
+// layers, so that what they free is less than their sizes, and one that others were
+// made from may go only after them.
+func (c *ImageCollector) round(ctx context.Context, need int64, why string, stay map[string]bool) (freed Freed, more bool, err error) {
 	images, err := c.inventory(ctx)
 	if err != nil {
-		return freed, err
+		return freed, false, err
 	}
+	images = slices.DeleteFunc(images, func(i Image) bool { return stay[i.ID] })
 	var errs []error
 	for _, r := range SelectImages(images, c.Policy, need, why, time.Now()) {
 		removed, err := c.Remove(ctx, r.StoredImage)
-		switch {
-		case ctx.Err() != nil:
-			return freed, nil
-		case errors.Is(err, runtime.ErrInUse):
-			continue // since the list was made
-		case err != nil:
-			errs = append(errs, err)
-		case removed:
-			freed.Count++
-			freed.Bytes += r.Size
-			c.Log.Info("image removed", "image", label(r.StoredImage), "id", r.ID, "size", units.HumanSize(float64(r.Size)), "reason", r.Why)
+		if ctx.Err() != nil {
+			return freed, false, nil
 		}
+		more = true
+		if !removed {
+			stay[r.ID] = true
+			if !errors.Is(err, runtime.ErrInUse) { // since the list was made
+				errs = append(errs, err)
+			}
+			continue
+		}
+		freed.Count++
+		freed.Bytes += r.Size
+		c.Log.Info("image removed", "image", label(r.StoredImage), "id", r.ID, "size", units.HumanSize(float64(r.Size)), "reason", r.Why)
 	}
-	return freed, errors.Join(errs...)
+	return freed, more, errors.Join(errs...)
 }
 
 // label is what people know an image by.

@@ -124,10 +124,10 @@ func SelectImages(images []Image, policy ImagePolicy, need int64, why string, no
 // everything is a need that no image fills.
 const everything = math.MaxInt64
 
-// need returns how many bytes are to be freed of a filesystem: 0 below High, else
-// what brings it below Low.
-func (p ImagePolicy) need(fs stats.Filesystem) int64 {
-	if fs.Capacity <= 0 || percentUsed(fs) < float64(p.High) || p.High >= 100 {
+// need returns how many bytes are to be freed of a filesystem: what brings it below
+// Low, and 0 below High unless that has begun.
+func (p ImagePolicy) need(fs stats.Filesystem, begun bool) int64 {
+	if fs.Capacity <= 0 || p.High >= 100 || !begun && percentUsed(fs) < float64(p.High) {
 		return 0
 	}
 	free := fs.Capacity/100*int64(100-p.Low) + fs.Capacity%100*int64(100-p.Low)/100
