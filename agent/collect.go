@@ -14,6 +14,20 @@ import (
 	"github.com/podkeeper/podkeeper/runtime/pause"
 )
 
+// What can be set of the collectors: see gc.
+type (
+	GCConfig    = gc.Config
+	DeadPolicy  = gc.Policy
+	ImagePolicy = gc.ImagePolicy
+)
+
+// The defaults: see gc.
+func DefaultDead() DeadPolicy    { return gc.DefaultPolicy() }
+func DefaultImages() ImagePolicy { return gc.DefaultImagePolicy() }
+
+// CheckPinned reports what is wrong with a glob of pinned images.
+func CheckPinned(glob string) error { return gc.CheckPinned(glob) }
+
 // collectors makes what removes dead containers that nobody reads any more, with
 // what is left of their log links, and images that nobody needs.
 func (p *parts) collectors(store gc.Store) error {
@@ -32,7 +46,7 @@ func (p *parts) collectors(store gc.Store) error {
 	if usage == nil {
 		usage = p.imageUsage
 	}
-	event := p.record
+	event := p.say
 	p.dead = gc.NewContainerCollector(gc.ContainerConfig{
 		Policy: containers, Period: p.cfg.GC.ContainerPeriod,
 		Inventory: p.deadContainers, Remove: p.runtime.Remove, Links: p.sweepLinks, Claims: p.sweepClaims,

@@ -174,7 +174,7 @@ spec:
 // C062: what a reboot leaves is cleared away, and each boot counts once.
 func TestReboots(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.GC = gc.Config{ContainerPeriod: 500 * time.Millisecond, Containers: &gc.Policy{PerContainer: 2, Total: 100}}
+	w.cfg.GC.ContainerPeriod, w.cfg.GC.Containers = 500*time.Millisecond, &gc.Policy{PerContainer: 2, Total: 100}
 	w.write("reboot.yaml", manifest("{name: reboot}", sleeping("app", "volumeMounts: [{name: e, mountPath: /e}]"))+"  volumes: [{name: e, emptyDir: {}}]\n")
 	w.start()
 	w.await("it runs", running("reboot"))
@@ -212,7 +212,7 @@ func (w *world) dead(name string) (n int) {
 // are collected changes nothing of what the pod has come to.
 func TestDeadContainersThatStay(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.GC = gc.Config{ContainerPeriod: 500 * time.Millisecond, Containers: &gc.Policy{PerContainer: 2, Total: 100}}
+	w.cfg.GC.ContainerPeriod, w.cfg.GC.Containers = 500*time.Millisecond, &gc.Policy{PerContainer: 2, Total: 100}
 	text := func(rev string) string {
 		return manifest("{name: crashlog, labels: {rev: "+rev+"}}",
 			`{name: app, image: "busybox:stable", command: ["sh", "-c", "echo run-`+rev+`; exit 1"]}`) + "  restartPolicy: Never\n"
@@ -248,7 +248,7 @@ func TestDeadContainersThatStay(t *testing.T) {
 // while the agent is down.
 func TestFinishedPodThatGoes(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.GC = gc.Config{ContainerPeriod: 500 * time.Millisecond, Containers: &gc.Policy{PerContainer: 2, Total: 100}}
+	w.cfg.GC.ContainerPeriod, w.cfg.GC.Containers = 500*time.Millisecond, &gc.Policy{PerContainer: 2, Total: 100}
 	run := func(name, command string) string {
 		return `{name: ` + name + `, image: "busybox:stable", command: ["sh", "-c", "` + command + `"]}`
 	}

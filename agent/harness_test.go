@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -70,6 +71,7 @@ func newWorldOn(t *testing.T, engine *client.Client) *world {
 		RootDir: filepath.Join(tmp, "root"), Socket: filepath.Join(tmp, "s"), NodeName: "node", NodeIPs: []string{"192.0.2.1"},
 		Manifests: []string{w.dir},
 		Logs:      podlog.Config{PodsDir: filepath.Join(tmp, "logs/pods"), ContainersDir: filepath.Join(tmp, "logs/containers")},
+		GC:        gc.Config{Images: &gc.ImagePolicy{Off: true}}, // the engine is not the test's alone
 	}
 	w.log = slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), w.said), nil))
 	if err := os.Mkdir(w.dir, 0o755); err != nil {

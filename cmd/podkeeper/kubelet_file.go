@@ -48,6 +48,11 @@ func kubeletFields() map[string]kubeletField {
 		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
 		"oomScoreAdj":           {"oom-score-adj", readInteger},
 		"allowedUnsafeSysctls":  {"allowed-unsafe-sysctls", readStrings},
+
+		"imageGCHighThresholdPercent": {"image-gc-high-threshold", readInteger},
+		"imageGCLowThresholdPercent":  {"image-gc-low-threshold", readInteger},
+		"imageMinimumGCAge":           {"minimum-image-ttl-duration", readDuration},
+		"imageMaximumGCAge":           {"maximum-image-ttl-duration", readDuration},
 	}
 }
 
@@ -303,10 +308,6 @@ const kubeletFieldsWithoutCounterpart = `
 	hairpinMode
 	healthzBindAddress
 	healthzPort
-	imageGCHighThresholdPercent
-	imageGCLowThresholdPercent
-	imageMaximumGCAge
-	imageMinimumGCAge
 	imagePullCredentialsVerificationPolicy
 	imageServiceEndpoint
 	iptablesDropBit

@@ -251,6 +251,8 @@ func tellStruct(prefix string, v reflect.Value) {
 		case field.IsZero():
 		case field.Kind() == reflect.Struct:
 			tellStruct(name+".", field)
+		case field.Kind() == reflect.Pointer && field.Type().Elem().Kind() == reflect.Struct:
+			tellStruct(name+".", field.Elem())
 		case field.Kind() == reflect.Func:
 			fmt.Println(name, "is set")
 		default:

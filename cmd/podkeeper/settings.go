@@ -57,6 +57,7 @@ type settings struct {
 	nodeSettings
 	eventSettings
 	admitSettings
+	gcSettings
 }
 
 // sourceFlags are about what is wanted.
@@ -99,6 +100,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	s.nodeSettings.flags(f)
 	s.eventSettings.flags(f)
 	s.admitSettings.flags(f)
+	s.gcSettings.flags(f)
 }
 
 // config is the agent's configuration. Every problem is reported, not only the
@@ -147,6 +149,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	admission := s.admission(check)
 	node := s.node(l, check)
 	events := s.events(check)
+	collected := s.gc(check)
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
 		NodeName: s.nodeName, NodeIPs: nodeIPs,
@@ -155,6 +158,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
 		Strict: s.strict, Policy: policy, Node: node, Events: events, Admission: admission, NoSourceCache: s.cache == "off",
+		GC: collected,
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			LogMaxSize: size, LogMaxFiles: s.logFiles,
