@@ -33,6 +33,12 @@ type CgroupConfig struct {
 	CPUPeriod  time.Duration
 }
 
+// CgroupDriver is who makes cgroups: see cgroup.Driver.
+type CgroupDriver = cgroup.Driver
+
+// CheckCgroupRoot says what is wrong with a CgroupConfig.Root.
+func CheckCgroupRoot(root string) error { return cgroup.CheckRoot(root) }
+
 // The cgroup drivers.
 const (
 	Cgroupfs = cgroup.Cgroupfs

@@ -46,6 +46,11 @@ func kubeletFields() map[string]kubeletField {
 		"maxPods":               {"max-pods", readCount},
 		"podPidsLimit":          {"pod-max-pids", readLimit},
 		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
+		"cgroupsPerQOS":         {"cgroups-per-qos", readBool},
+		"cgroupRoot":            {"cgroup-root", readString},
+		"cgroupDriver":          {"cgroup-driver", readString},
+		"cpuCFSQuota":           {"cpu-cfs-quota", readBool},
+		"cpuCFSQuotaPeriod":     {"cpu-cfs-quota-period", readDuration},
 		"oomScoreAdj":           {"oom-score-adj", readInteger},
 		"allowedUnsafeSysctls":  {"allowed-unsafe-sysctls", readStrings},
 
@@ -271,16 +276,11 @@ const kubeletFieldsWithoutCounterpart = `
 	address
 	authentication
 	authorization
-	cgroupDriver
-	cgroupRoot
-	cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy
 	containerLogMaxWorkers
 	containerLogMonitorInterval
 	containerRuntimeEndpoint
 	contentType
-	cpuCFSQuota
-	cpuCFSQuotaPeriod
 	cpuManagerPolicy
 	cpuManagerPolicyOptions
 	cpuManagerReconcilePeriod

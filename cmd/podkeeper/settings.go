@@ -55,6 +55,7 @@ type settings struct {
 
 	policySettings
 	nodeSettings
+	cgroupSettings
 	eventSettings
 	admitSettings
 	gcSettings
@@ -92,12 +93,13 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.network, "docker-network", "bridge", "the engine's `NETWORK` of pods")
 	f.StringVar(&s.pauseImage, "pod-infra-container-image", "", "`IMAGE` of the container that holds a pod's namespaces (default built in, never pulled)")
 	f.StringVar(&s.resolvConf, "resolv-conf", "", "`FILE` of the resolvers of pods (default the machine's)")
-	f.Int64Var(&s.podPIDs, "pod-max-pids", -1, "how many processes and threads a container may have; -1 is no limit")
+	f.Int64Var(&s.podPIDs, "pod-max-pids", -1, "how many processes and threads a pod may have; -1 is no limit")
 	f.StringVar(&s.podLogsDir, "pod-logs-dir", "", "`FOLDER` of log links by pod (default /var/log/pods; with another root dir logs/pods in it)")
 	f.StringVar(&s.logSize, "container-log-max-size", "10Mi", "the `SIZE` at which a container's log is rotated")
 	f.IntVar(&s.logFiles, "container-log-max-files", 5, "how many log files are kept of a container")
 	s.policySettings.flags(f)
 	s.nodeSettings.flags(f)
+	s.cgroupSettings.flags(f)
 	s.eventSettings.flags(f)
 	s.admitSettings.flags(f)
 	s.gcSettings.flags(f)
@@ -148,6 +150,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	policy := s.policy(check)
 	admission := s.admission(check)
 	node := s.node(l, check)
+	cgroups := s.cgroups(l, check)
 	events := s.events(check)
 	collected := s.gc(check)
 	return agent.Config{
@@ -157,7 +160,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict, Policy: policy, Node: node, Events: events, Admission: admission, NoSourceCache: s.cache == "off",
+		Strict: s.strict, Policy: policy, Node: node, Cgroups: cgroups, Events: events, Admission: admission, NoSourceCache: s.cache == "off",
 		GC: collected,
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
