@@ -197,7 +197,8 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events), usage: newUsage(log)}
+	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
+	p.usage = newUsage(p.volumes, log)
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil

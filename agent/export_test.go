@@ -26,7 +26,8 @@ func (c *OOMCounts) Look(pods []reconcile.View, count func(stats.Process) (int64
 
 // PodsUse reads what pods use, as an agent with that root dir does.
 func PodsUse(ctx context.Context, rootDir string, views []reconcile.View, log *slog.Logger) []stats.Pod {
-	p := &parts{usage: newUsage(log), volumes: &volume.Host{RootDir: rootDir}}
+	volumes := &volume.Host{RootDir: rootDir}
+	p := &parts{usage: newUsage(volumes, log), volumes: volumes}
 	ctx, cancel := context.WithCancel(ctx)
 	var walks sync.WaitGroup
 	walks.Go(func() { _ = p.usage.walker.Run(ctx) })

@@ -24,8 +24,12 @@ type usage struct {
 	asked time.Time // when it was last told
 }
 
-func newUsage(log *slog.Logger) *usage {
-	return &usage{Reader: stats.NewReader(log), walker: stats.NewWalker(nil, log)}
+func newUsage(volumes *volume.Host, log *slog.Logger) *usage {
+	counted := func(folder string) (stats.Usage, bool) {
+		bytes, inodes, ok := volumes.Counted(folder)
+		return stats.Usage{Time: time.Now(), Bytes: bytes, Inodes: inodes}, ok
+	}
+	return &usage{Reader: stats.NewReader(log), walker: stats.NewWalker(counted, log)}
 }
 
 // RouteKlog has libraries that log by klog write to log. It is for the whole process,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ type Host struct {
 	// Programs are those of the machine; nil is the ones that are installed.
 	Programs Programs
 
-	claims sync.Mutex            // held while folders of claims are changed
+	claims sync.Mutex            // held while projects and the folders of claims are changed
 	uses   map[pod.ObjectKey]int // how often the folder of a claim was asked for
 }
 
@@ -136,7 +137,11 @@ func (h *Host) make(ctx context.Context, r Request) error {
 	defer root.Close()
 	switch {
 	case v.EmptyDir != nil:
-		return ensureEmptyDir(root, r)
+		if err := ensureEmptyDir(root, r); err != nil {
+			return err
+		}
+		h.countEmptyDir(root, r)
+		return nil
 	case v.NFS != nil:
 		return h.ensureNFS(ctx, root, r)
 	case v.Ephemeral != nil:
@@ -144,6 +149,23 @@ func (h *Host) make(ctx context.Context, r Request) error {
 	default:
 		return ensureFiles(root, r)
 	}
+}
+
+// countEmptyDir has the filesystem count what is put in an emptyDir that is on the
+// disk, where it can: whoever wants to know has to walk through it otherwise, and
+// does where this fails.
+func (h *Host) countEmptyDir(root *os.Root, r Request) {
+	if r.Volume.EmptyDir.Medium != v1.StorageMediumDefault {
+		return
+	}
+	dir, err := root.Open(path.Join(folder(r.Volume), r.Volume.Name))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	h.claims.Lock()
+	defer h.claims.Unlock()
+	_ = count(dir)
 }
 
 // checkName refuses what would be no folder of its own.

@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"unsafe"
 
@@ -81,6 +82,11 @@ func limit(dir *os.File, bytes int64) error {
 	if err := setLimit(dir, id, bytes); err != nil {
 		return err
 	}
+	return join(dir, attr, id)
+}
+
+// join makes an open folder, and what is made in it from now on, be of a project.
+func join(dir *os.File, attr fsxattr, id uint32) error {
 	if attr.project == id && attr.flags&inheritID != 0 {
 		return nil
 	}
@@ -89,6 +95,41 @@ func limit(dir *os.File, bytes int64) error {
 		return fmt.Errorf("set project of %s: %w", dir.Name(), err)
 	}
 	return nil
+}
+
+// count makes what is made in an open folder be of a project of its own without a
+// limit, so that the filesystem counts it. What is there already would not be
+// counted: such a folder, and one on a filesystem without project quotas, stays as
+// it is. Calls for one filesystem must not overlap.
+func count(dir *os.File) error {
+	attr, ok, err := project(dir)
+	if err != nil || !ok || attr.project >= firstProject {
+		return err
+	}
+	if _, err := dir.Readdirnames(1); !errors.Is(err, io.EOF) {
+		return err
+	}
+	id, err := freeProject(dir)
+	if err != nil {
+		return err
+	}
+	return join(dir, attr, id)
+}
+
+// Counted returns what the filesystem says that is in a folder of ours. ok is false
+// where it does not count that.
+func (h *Host) Counted(folder string) (bytes, inodes int64, ok bool) {
+	dir, err := os.OpenFile(folder, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return 0, 0, false
+	}
+	defer dir.Close()
+	attr, ok, err := project(dir)
+	if err != nil || !ok || attr.project < firstProject || attr.flags&inheritID == 0 {
+		return 0, 0, false
+	}
+	q, ok, err := quotaOf(dir, attr.project)
+	return int64(q.space), int64(q.inodes), ok && err == nil
 }
 
 // release takes the limit away from a folder that is to be removed. Its project is
