@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -166,5 +167,25 @@ func TestFilesOfAPod(t *testing.T) {
 	}
 	if _, ok := p.Volumes["memory"]; !ok || len(p.Volumes) != 1 {
 		t.Errorf("known at once are %v, want the one in memory", p.Volumes)
+	}
+}
+
+func TestReadMachine(t *testing.T) {
+	m, err := stats.ReadMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	online, err := exec.Command("getconf", "_NPROCESSORS_ONLN").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strconv.Itoa(m.Cores); got != strings.TrimSpace(string(online)) {
+		t.Errorf("%s cores, and getconf says %s", got, online)
+	}
+	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err != nil || m.BootID != strings.TrimSpace(string(boot)) {
+		t.Errorf("boot %q, and the kernel says %q (%v)", m.BootID, boot, err)
+	}
+	if m.Memory <= 0 || m.PhysicalCores <= 0 || m.PhysicalCores > m.Cores {
+		t.Errorf("got %+v", m)
 	}
 }
