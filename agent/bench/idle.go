@@ -20,8 +20,9 @@ type quiet struct {
 	spent  float64 // seconds of CPU
 }
 
-// idle watches agents while nothing happens: one with no pod, one with 50, and one
-// that probes them. They are beside each other, for one wait instead of three.
+// idle watches agents while nothing happens: one with no pod, one with 50, one with
+// 10 whose folders are measured, and one that probes. They are beside each other, for
+// one wait instead of four.
 func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 	probed := func(pod string) string {
 		probe := "    readinessProbe: {httpGet: {port: 8080, path: /}, periodSeconds: 10}\n"
@@ -36,6 +37,7 @@ func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 	}{
 		{"0 pods", 0, nil, "≤ 100 ms/min"},
 		{"50 pods", many, b.plain, "≤ 100 ms/min"},
+		{"10 pods with limits on the disk", 10, b.limited, "≤ 100 ms/min"},
 		{"50 pods, an HTTP probe each 10 s", many, probed, ""}, // 300 probes a minute are no idleness
 	} {
 		beside, err := b.beside(fmt.Sprintf("idle%d", len(agents)))
@@ -56,12 +58,20 @@ func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 	return b.watchIdle(ctx, agents)
 }
 
+// limited is a pod whose emptyDir and whose containers may take so much of the disk.
+func (b *bench) limited(pod string) string {
+	return strings.NewReplacer(
+		"mountPath: /out}]", "mountPath: /out}, {name: disk, mountPath: /disk}]\n    resources: {limits: {ephemeral-storage: 1Gi}}",
+		"  volumes:\n", "  volumes:\n  - {name: disk, emptyDir: {sizeLimit: 1Gi}}\n",
+	).Replace(b.plain(pod))
+}
+
 // fill brings that many pods up.
 func (b *bench) fill(ctx context.Context, pods int, manifest func(string) string) error {
 	if err := b.await(ctx, "the agent is up", ready); err != nil || pods == 0 {
 		return err
 	}
-	t0, names, err := b.putMany(manifest)
+	t0, names, err := b.putMany(pods, manifest)
 	if err != nil {
 		return err
 	}

@@ -49,12 +49,12 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 `+text, "$pod", pod)
 }
 
-// putMany puts 50 manifests in place, and returns since when and the names of the
+// putMany puts that many manifests in place, and returns since when and the names of the
 // stamps.
-func (b *bench) putMany(manifest func(pod string) string) (time.Time, []string, error) {
+func (b *bench) putMany(pods int, manifest func(pod string) string) (time.Time, []string, error) {
 	var renames []func() (time.Time, error)
 	var names []string
-	for i := range many {
+	for i := range pods {
 		pod := fmt.Sprintf("m%02d", i)
 		rename, err := b.put(pod, manifest(pod))
 		if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) takeMany(ctx context.Context) error {
 // bringMany returns how long 50 pods took to run, and the names of their stamps.
 // They are gone afterwards.
 func (b *bench) bringMany(ctx context.Context, manifest func(pod string) string) (time.Duration, []string, error) {
-	t0, names, err := b.putMany(manifest)
+	t0, names, err := b.putMany(many, manifest)
 	if err != nil {
 		return 0, nil, err
 	}
