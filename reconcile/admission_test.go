@@ -256,3 +256,54 @@ func TestLabelsThatChange(t *testing.T) {
 		expect(t, "after a crash", r.after(time.Minute), map[string]string{"a": "Running"})
 	})
 }
+
+// A critical pod that finds no room gets that of others, which come back when there
+// is some again.
+func TestPreemption(t *testing.T) {
+	critical := func(name, cpu string) string { return needing(name, cpu) + "  priority: 2000000000\n" }
+	withRoom(t, reconcile.Allocatable{CPU: 4000}, func(r *rig) {
+		r.want(needing("a", "1"), needing("b", "3"))
+		r.after(time.Second)
+		r.told.lines()
+		r.want(needing("a", "1"), needing("b", "3"), critical("c", "2"), needing("d", "1"))
+		snap := r.after(time.Minute)
+		expect(t, "c is wanted", snap, map[string]string{"a": "Running", "b": "Pending OutOfcpu", "c": "Running", "d": "Running"})
+		var preempting []string
+		for _, line := range r.told.lines() {
+			if strings.Contains(line, "Preempting") {
+				preempting = append(preempting, line)
+			}
+		}
+		if want := "Warning Preempting b-node/ Preempted in order to admit critical pod default/c-node"; len(preempting) == 0 || preempting[0] != want {
+			t.Errorf("events: %q", preempting)
+		}
+		r.want(needing("a", "1"), needing("b", "3"))
+		expect(t, "c is gone", r.after(time.Minute), map[string]string{"a": "Running", "b": "Running"})
+		r.stop()
+		r.start(reconcile.Policy{})
+		r.want(needing("a", "1"), needing("b", "3"), critical("c", "5"))
+		expect(t, "nothing helps", r.after(time.Minute), map[string]string{"a": "Running", "b": "Running", "c": "Pending OutOfcpu"})
+	})
+}
+
+// A critical pod that is there from the start ends nobody, and a job that it ended
+// stays so.
+func TestPreemptionOfWhatIsThereNotYet(t *testing.T) {
+	critical := func(name, cpu string) string { return needing(name, cpu) + "  priority: 2000000000\n" }
+	withRoom(t, reconcile.Allocatable{CPU: 4000}, func(r *rig) {
+		job := needing("job", "3") + "  restartPolicy: Never\n"
+		r.want(needing("a", "3"), critical("z", "2"), needing("b", "2"))
+		expect(t, "all at once", r.after(time.Minute), map[string]string{"a": "Pending OutOfcpu", "b": "Running", "z": "Running"})
+		for _, line := range r.told.lines() {
+			if strings.Contains(line, "Preempting") {
+				t.Error(line)
+			}
+		}
+		r.want(job)
+		r.after(time.Minute)
+		r.want(job, critical("z", "2"))
+		expect(t, "the job is ended", r.after(time.Minute), map[string]string{"job": "Failed Preempting", "z": "Running"})
+		r.want(job)
+		expect(t, "and stays so", r.after(time.Minute), map[string]string{"job": "Failed Preempting"})
+	})
+}

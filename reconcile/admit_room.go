@@ -187,6 +187,16 @@ func (r *Room) Yield(key pod.Key) {
 	}
 }
 
+// Stay takes back what Yield said.
+func (r *Room) Stay(key pod.Key) {
+	if t := r.tenants[key]; t != nil {
+		t.ends, t.yields = !runsOn(t.pod), false
+	}
+}
+
+// Yields reports whether a tenant is being ended to make room.
+func (r *Room) Yields(key pod.Key) bool { return r.tenants[key] != nil && r.tenants[key].yields }
+
 // Release takes back what a pod has, and reports whether it had anything.
 func (r *Room) Release(key pod.Key) bool {
 	_, had := r.tenants[key]

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -273,8 +274,22 @@ func (s *state) work() {
 	if !s.haveSet || !s.listed {
 		return
 	}
+	s.planDue()
+	if s.makeRoom() {
+		s.planDue()
+	}
+	s.startQueued()
+	s.sweep()
+	s.inspects.start(s)
+}
+
+// planDue plans every due pod and starts what there is to do, critical ones first: the
+// others need not make room for them then.
+func (s *state) planDue() {
 	for len(s.due) > 0 {
-		keys := slices.SortedFunc(maps.Keys(s.due), pod.Key.Compare)
+		keys := slices.SortedFunc(maps.Keys(s.due), func(a, b pod.Key) int {
+			return cmp.Or(cmp.Compare(s.rank(a), s.rank(b)), a.Compare(b))
+		})
 		clear(s.due)
 		for _, key := range keys {
 			if e := s.pods[key]; e != nil {
@@ -284,9 +299,14 @@ func (s *state) work() {
 		}
 		s.startQueued()
 	}
-	s.startQueued()
-	s.sweep()
-	s.inspects.start(s)
+}
+
+// rank is 0 for a critical pod that is wanted, 1 for others.
+func (s *state) rank(key pod.Key) int {
+	if e := s.pods[key]; e != nil && e.desired != nil && pod.Critical(e.desired.Object) {
+		return 0
+	}
+	return 1
 }
 
 // consider plans one pod and queues its first wave.

@@ -118,7 +118,7 @@ func phase(p *v1.Pod, status v1.PodStatus, state State, initialized bool) v1.Pod
 	switch {
 	case doomed && !running:
 		return v1.PodFailed
-	case !initialized || waiting:
+	case !initialized || waiting || again && !running && state.Admitted.IsZero():
 		return v1.PodPending
 	case running || again:
 		return v1.PodRunning
