@@ -71,7 +71,7 @@ func (e *engine) spawn(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command("nsenter", append([]string{"--net=/run/netns/" + e.netns, "--", name}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
+	if err := startBound(e.t, cmd); err != nil {
 		e.t.Fatal(err)
 	}
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	goruntime "runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -77,11 +78,25 @@ func (w *world) startProcess() *process {
 	p.cmd.Stderr = w.t.Output()
 	// It must not outlive a test that is killed.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	if err := startBound(w.t, p.cmd); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(p.kill)
 	return p
+}
+
+// startBound starts a program that gets a signal when this process dies. The kernel
+// sends it when the thread ends that started it: that one is held while the test runs.
+func startBound(t *testing.T, cmd *exec.Cmd) error {
+	ctx := t.Context()
+	started := make(chan error)
+	go func() {
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
+		started <- cmd.Start()
+		<-ctx.Done()
+	}()
+	return <-started
 }
 
 // kill gives it no chance to do anything. A second time is nothing.

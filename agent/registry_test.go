@@ -44,7 +44,7 @@ func (r *registry) start() {
 	r.cmd = exec.Command("docker-registry", "serve", r.config)
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.cmd.Start(); err != nil {
+	if err := startBound(r.t, r.cmd); err != nil {
 		r.t.Fatalf("%v (scripts/test-tools.sh installs it)", err)
 	}
 	poll(r.t, "the registry answers", func() bool {
