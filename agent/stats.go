@@ -39,11 +39,6 @@ func RouteKlog(log *slog.Logger) { klog.SetSlogLogger(log) }
 // firstLook bounds how long files that nobody has looked at are waited for.
 const firstLook = 20 * time.Second
 
-// node looks at the node.
-func (p *parts) node(ctx context.Context) stats.Node {
-	return p.usage.Node(stats.Paths{Root: p.cfg.RootDir, Images: p.engineRoot(ctx)})
-}
-
 // engineRoot returns the folder of the engine's data, "" as long as it never told.
 // It may be another engine's after a restart.
 func (p *parts) engineRoot(ctx context.Context) string {
