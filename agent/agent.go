@@ -121,7 +121,7 @@ type Config struct {
 // of the sources. The pods are left running.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return withParts(cfg, log, func(p *parts) error {
-		if err := cfg.Node.prepare(log); err != nil {
+		if err := p.prepareNode(); err != nil {
 			return err
 		}
 		group, ctx := errgroup.WithContext(ctx)

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 
 	"github.com/podkeeper/podkeeper/node/kernel"
 )
@@ -16,6 +15,21 @@ type NodeConfig struct {
 	// OOMScoreAdj is how gladly the kernel kills the agent; 0 leaves it as it was
 	// started.
 	OOMScoreAdj int
+	// StaticCPUs gives containers that ask for whole CPUs some for themselves.
+	StaticCPUs bool
+	// ReservedCPUs are those that no container has for itself, as the kernel spells a
+	// list. With "" they are as many as are reserved below.
+	ReservedCPUs string
+	// System and Kube are kept from pods: for the machine, and for the engine and the
+	// agent.
+	System, Kube Reserved
+}
+
+// Reserved is how much of a machine is not for pods.
+type Reserved struct {
+	CPU             int64 // in thousandths of one
+	Memory, Storage int64 // in bytes
+	PIDs            int64
 }
 
 // What to do about kernel settings that are not as wanted.
@@ -25,8 +39,12 @@ const (
 	ProtectKernel = kernel.Protect
 )
 
-// prepare brings the machine to what pods need, once, at the start.
-func (n NodeConfig) prepare(log *slog.Logger) error {
+// prepareNode brings the machine to what pods need, once, at the start.
+func (p *parts) prepareNode() error {
+	n, log := p.cfg.Node, p.log
+	if _, _, err := p.cfg.shares(hardware(p.cfg)); err != nil {
+		return err
+	}
 	if err := kernel.EnsureSettings("/proc/sys", n.Kernel, log); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ var ErrNotStarted = errors.New("not every pod could be started")
 // one did not, and leaves the pods as they are.
 func Once(ctx context.Context, cfg Config, log *slog.Logger, report func(server.Pod)) error {
 	return withParts(cfg, log, func(p *parts) error {
-		if err := cfg.Node.prepare(log); err != nil {
+		if err := p.prepareNode(); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)

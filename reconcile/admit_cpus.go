@@ -27,7 +27,8 @@ type Pinning struct {
 // one core share most of it.
 type CPU struct{ ID, Core, Socket int }
 
-func (p Pinning) all() cpuset.CPUSet { return idsOf(p.Online) }
+// All returns every CPU that there is.
+func (p Pinning) All() cpuset.CPUSet { return idsOf(p.Online) }
 
 func idsOf(list []CPU) cpuset.CPUSet {
 	ids := make([]int, 0, len(list))
@@ -62,7 +63,7 @@ func NewCPULedger(cpus Pinning) *CPULedger {
 func (l *CPULedger) Shared() string { return l.shared().String() }
 
 func (l *CPULedger) shared() cpuset.CPUSet {
-	left := l.cpus.all()
+	left := l.cpus.All()
 	for _, own := range l.claims {
 		for _, cpus := range own {
 			left = left.Difference(cpus)

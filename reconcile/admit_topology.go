@@ -6,6 +6,12 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
+// TakeCPUs returns count of the CPUs, or all where there are fewer, as they are given
+// to containers.
+func TakeCPUs(online []CPU, count int) cpuset.CPUSet {
+	return takeCPUs(online, idsOf(online), min(count, len(online)))
+}
+
 // takeCPUs returns count of the free CPUs, of which there are enough: those that
 // have most in common with each other, and break up least for others. Whole sockets
 // come first, then whole cores, then single CPUs.

@@ -57,7 +57,7 @@ func TestTakeCPUs(t *testing.T) {
 		"single ones beside what was taken already":  {"0,8,2,12,13", 3, "0,2,8"},
 		"the core, and a half of the socket that is": {"4,12,1,5", 3, "4-5,12"},
 	} {
-		if got := reconcile.TakeCPUs(machine(2, 4), set(c.free), c.count).String(); got != c.want {
+		if got := reconcile.TakeFreeCPUs(machine(2, 4), set(c.free), c.count).String(); got != c.want {
 			t.Errorf("%s: %d of %s are %s, want %s", name, c.count, c.free, got, c.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestTakenCPUsAreFree(t *testing.T) {
 		online := machine(rapid.IntRange(1, 2).Draw(t, "sockets"), rapid.IntRange(1, 4).Draw(t, "cores"))
 		free := cpuset.New(rapid.SliceOfDistinct(rapid.IntRange(0, len(online)-1), rapid.ID).Draw(t, "free")...)
 		count := rapid.IntRange(0, free.Size()).Draw(t, "count")
-		got := reconcile.TakeCPUs(online, free, count)
+		got := reconcile.TakeFreeCPUs(online, free, count)
 		if got.Size() != count || !got.IsSubsetOf(free) {
 			t.Fatalf("%d of %s are %s", count, free, got)
 		}

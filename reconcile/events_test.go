@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,10 +25,12 @@ func (l *told) take(e pod.Event) {
 	l.list = append(l.list, e)
 }
 
-// lines returns one line for each event since the last call.
+// lines returns one line for each event since the last call, by pods: of two pods
+// either can be first (law 7).
 func (l *told) lines() (lines []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	slices.SortStableFunc(l.list, func(a, b pod.Event) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
 	for _, e := range l.list {
 		lines = append(lines, strings.Join([]string{string(e.Type), e.Reason, e.Pod.Name + "/" + e.Container, e.Message}, " "))
 	}

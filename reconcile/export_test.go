@@ -25,7 +25,7 @@ var (
 	EnvFile        = envFile
 	OOMScoreAdj    = oomScoreAdj
 	Security       = security
-	TakeCPUs       = takeCPUs
+	TakeFreeCPUs   = takeCPUs
 	Lacking        = lacking
 	Mismatch       = Node.mismatch
 	SandboxSpec    = sandboxSpec

@@ -89,7 +89,7 @@ func newState(l *Loop) *state {
 		due:       make(map[pod.Key]bool),
 		ledger:    NewLedger(),
 		cpus:      NewCPULedger(l.cfg.Node.Pinning),
-		allCPUs:   l.cfg.Node.Pinning.all().String(),
+		allCPUs:   l.cfg.Node.Pinning.All().String(),
 		room:      NewRoom(l.cfg.Node.Capacity()),
 		asking:    make(map[pod.Key]*pod.Pod),
 		awaiting:  make(map[pod.Key]bool),

@@ -45,6 +45,10 @@ func kubeletFields() map[string]kubeletField {
 		"containerLogMaxFiles":  {"container-log-max-files", readCount},
 		"maxPods":               {"max-pods", readCount},
 		"podPidsLimit":          {"pod-max-pids", readLimit},
+		"cpuManagerPolicy":      {"cpu-manager-policy", readString},
+		"reservedSystemCPUs":    {"reserved-cpus", readString},
+		"systemReserved":        {"system-reserved", readQuantities},
+		"kubeReserved":          {"kube-reserved", readQuantities},
 		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
 		"cgroupsPerQOS":         {"cgroups-per-qos", readBool},
 		"cgroupRoot":            {"cgroup-root", readString},
@@ -221,6 +225,22 @@ func readCount(n *yaml.Node) ([]string, error) {
 	return []string{n.Value}, nil
 }
 
+// readQuantities reads a map of quantities.
+func readQuantities(n *yaml.Node) ([]string, error) {
+	var quantities map[string]string
+	if !isNull(n) && n.Decode(&quantities) != nil {
+		return nil, errors.New("want a map of quantities")
+	}
+	var pairs []string
+	for _, name := range sorted(quantities) {
+		pairs = append(pairs, name+"="+quantities[name])
+	}
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	return []string{strings.Join(pairs, ",")}, nil
+}
+
 func readBool(n *yaml.Node) ([]string, error) {
 	switch {
 	case isNull(n):
@@ -281,7 +301,6 @@ const kubeletFieldsWithoutCounterpart = `
 	containerLogMonitorInterval
 	containerRuntimeEndpoint
 	contentType
-	cpuManagerPolicy
 	cpuManagerPolicyOptions
 	cpuManagerReconcilePeriod
 	crashLoopBackOff
@@ -315,7 +334,6 @@ const kubeletFieldsWithoutCounterpart = `
 	kernelMemcgNotification
 	kubeAPIBurst
 	kubeAPIQPS
-	kubeReserved
 	kubeReservedCgroup
 	kubeletCgroups
 	localStorageCapacityIsolation
@@ -343,7 +361,6 @@ const kubeletFieldsWithoutCounterpart = `
 	registryBurst
 	registryPullQPS
 	reservedMemory
-	reservedSystemCPUs
 	rotateCertificates
 	runtimeRequestTimeout
 	seccompDefault
@@ -357,7 +374,6 @@ const kubeletFieldsWithoutCounterpart = `
 	streamingConnectionIdleTimeout
 	syncFrequency
 	systemCgroups
-	systemReserved
 	systemReservedCgroup
 	tlsCertFile
 	tlsCipherSuites
