@@ -38,6 +38,7 @@ const (
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
 	delayLaw     = "law 7: a pod delays only itself"
+	imagesStay   = "law 9: no image is collected that is desired, or not the agent's"
 	backOff      = "law 7: what keeps ending waits longer each time"
 )
 

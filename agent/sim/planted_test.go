@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -73,6 +74,16 @@ func TestPlantedBugs(t *testing.T) {
 		}}},
 		"every container seems to have run for long": {law: backOff, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return flatterer{rt}
+		}}},
+		"images go although they are wanted": {law: imagesStay, lies: lies{images: func(c *gc.ImageConfig, rt runtime.Runtime) {
+			c.Wanted = func(context.Context) (gc.Wanted, error) { return gc.Wanted{Whole: true}, nil }
+			c.Remove = func(ctx context.Context, i runtime.StoredImage) (bool, error) {
+				err := rt.RemoveImage(ctx, i.ID)
+				return err == nil, err
+			}
+		}}},
+		"images go that are another's": {law: imagesStay, lies: lies{images: func(c *gc.ImageConfig, _ runtime.Runtime) {
+			c.Policy.Foreign = true
 		}}},
 		"limits are set once a minute": {law: stillness, lies: lies{atStart: fidget}},
 		"the agent begins with a stop": {law: restartLaw, lies: lies{atStart: clearOut}},

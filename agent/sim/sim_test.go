@@ -32,6 +32,7 @@ type result struct {
 func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, seed%7 != 0, l, log)
+		w.collects = true
 		d := newDriver(w, seed)
 		if d.play(steps) {
 			d.calm()

@@ -69,6 +69,7 @@ type lies struct {
 	set     func(pod.Set) pod.Set
 	store   func(session) reconcile.Store
 	volumes func(volumes) reconcile.Volumes
+	images  func(*gc.ImageConfig, runtime.Runtime)
 	// atStart runs before an incarnation does anything.
 	atStart func(context.Context, *world, runtime.Runtime)
 }
@@ -90,6 +91,8 @@ type world struct {
 
 	agent *incarnation // nil while it is dead
 	lives int
+	// collects: the disk is full, so that every image goes that may.
+	collects bool
 }
 
 func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
@@ -99,8 +102,9 @@ func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
 	w := &world{fate: fake.NewFate(seed), truth: newTruth(newParser()), lies: l, log: log}
 	w.laws = newLaws(w.truth)
 	w.laws.lastLaw = l.breaks
-	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe})
+	w.engine = fake.New(fake.Config{Fate: w.fate, Wall: w.wall, Observe: w.laws.observe, Removed: w.laws.imageGone})
 	w.engine.SetFeatures(runtime.Features{Seccomp: true})
+	w.engine.SetImage(somebodys, fake.Image{Present: true})
 	for _, image := range images {
 		switch image {
 		case "missing:1":
@@ -172,13 +176,15 @@ func (w *world) startAgent(fuse int) {
 	if w.lies.volumes != nil {
 		deps.Volumes = w.lies.volumes(volumes{store})
 	}
+	images := w.imageCollector(i, rt, store)
+	deps.Ran = images.Ran
 	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall}, deps)
 	w.agent = i
 	go func() {
 		if w.lies.atStart != nil {
 			w.lies.atStart(ctx, w, rt)
 		}
-		i.ended <- w.run(ctx, i.loop, list, rt)
+		i.ended <- w.run(ctx, i.loop, images, list, rt)
 	}()
 }
 
@@ -207,7 +213,7 @@ func (w *world) sources(files files, store session, transport http.RoundTripper)
 }
 
 // run is agent.Run without what is not simulated: socket and systemd.
-func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.Source, rt runtime.Runtime) error {
+func (w *world) run(ctx context.Context, loop *reconcile.Loop, images *gc.ImageCollector, list []sources.Source, rt runtime.Runtime) error {
 	group, ctx := errgroup.WithContext(ctx)
 	sets := make(chan pod.Set)
 	told := sets
@@ -234,6 +240,7 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, list []sources.So
 		none := func(context.Context) error { return nil }
 		return gc.NewContainerCollector(gc.ContainerConfig{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Event: pod.LogEvents(w.log), Log: w.log}).Run(ctx)
 	})
+	group.Go(func() error { return images.Run(ctx) })
 	return group.Wait()
 }
 
@@ -247,7 +254,7 @@ func inventory(loop *reconcile.Loop) func(context.Context) ([]gc.Dead, error) {
 // boundary is one effect of the incarnation. It may be its last.
 func (i *incarnation) boundary(verb string) {
 	switch verb {
-	case "list", "inspect", "watch", "image", "features", "logs", "exec":
+	case "list", "inspect", "watch", "image", "images", "features", "logs", "exec":
 		return // an observer that dies leaves nothing half done
 	}
 	i.mu.Lock()

@@ -26,6 +26,9 @@ type Config struct {
 	// Observe sees every change of a container at the instant it happens. It must
 	// not call back.
 	Observe func(Change)
+	// Removed sees every image that a client removes, at the instant; nil is nobody. It
+	// must not call back.
+	Removed func(runtime.StoredImage)
 }
 
 // Engine is the machine's container engine and all that it holds.
@@ -94,6 +97,9 @@ func New(c Config) *Engine {
 	}
 	if c.Wall == nil {
 		c.Wall = time.Now
+	}
+	if c.Removed == nil {
+		c.Removed = func(runtime.StoredImage) {}
 	}
 	if c.Observe == nil {
 		c.Observe = func(Change) {}

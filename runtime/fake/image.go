@@ -132,6 +132,11 @@ func (c *Client) RemoveImage(ctx context.Context, id string) error {
 		if c.engine.imageInUse(id) {
 			return runtime.ErrInUse
 		}
+		for _, image := range c.engine.stored() {
+			if image.ID == id {
+				c.engine.Removed(image)
+			}
+		}
 		for ref, image := range c.engine.images {
 			if image.Present && c.engine.imageID(ref) == id {
 				image.Present = false
