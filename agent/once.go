@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
@@ -17,14 +18,25 @@ import (
 	"github.com/podkeeper/podkeeper/sources"
 )
 
-// ErrNotStarted says that [Once] could not bring every pod up.
-var ErrNotStarted = errors.New("not every pod could be started")
+// ErrNotStarted says that of [Once] a pod was refused, did not come up or failed.
+var ErrNotStarted = errors.New("not every pod could be started, or succeeded")
 
-// Once asks every source once, then starts the pods one after the other: each is
-// waited for until its containers run or have finished, and reported. It returns
-// nil when all did, an error that wraps ErrNotStarted and gives the reasons when
-// one did not, and leaves the pods as they are.
-func Once(ctx context.Context, cfg Config, log *slog.Logger, report func(server.Pod)) error {
+// OnceConfig is how [Once] goes about it.
+type OnceConfig struct {
+	// Parallel starts the pods all at once, not one after the other.
+	Parallel bool
+	// Timeout is how long all of it may take; 0 is as long as it does. Taking down is
+	// not counted: it takes no longer than the pods' grace periods.
+	Timeout time.Duration
+	// Down removes the pods afterwards, however they ended.
+	Down bool
+}
+
+// Once asks every source once, then starts the pods. Each is waited for, until its
+// containers run or, where its restartPolicy is Never or OnFailure, have finished, and
+// is reported. It returns nil when all did and succeeded, else an error that wraps
+// ErrNotStarted and gives the reasons, and leaves the pods as they are but with Down.
+func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, report func(server.Pod)) error {
 	return withParts(cfg, log, func(p *parts) error {
 		if err := p.prepareNode(); err != nil {
 			return err
@@ -40,31 +52,151 @@ func Once(ctx context.Context, cfg Config, log *slog.Logger, report func(server.
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
-		failed := problems(set)
-		for _, part := range onePodAtATime(set) {
-			select {
-			case sets <- part.set:
-			case <-ctx.Done():
-				return errors.Join(ctx.Err(), ignoreCancel(group.Wait()))
-			}
-			v, why, err := p.settled(ctx, part.key)
-			if err != nil {
-				return errors.Join(err, ignoreCancel(group.Wait()))
-			}
-			report(podView(v, p.cfg.policy()))
-			if why != "" {
-				failed = append(failed, fmt.Errorf("pod %s: %s", part.key, why))
-			}
-		}
+		once := once{parts: p, how: how, sets: sets, failed: problems(set), report: report}
+		err = once.run(ctx, set)
 		cancel()
-		if err := ignoreCancel(group.Wait()); err != nil {
+		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err
 		}
-		if len(failed) > 0 {
-			return fmt.Errorf("%w:\n%w", ErrNotStarted, errors.Join(failed...))
+		if len(once.failed) > 0 {
+			return fmt.Errorf("%w:\n%w", ErrNotStarted, errors.Join(once.failed...))
 		}
 		return nil
 	})
+}
+
+// once is one run of [Once].
+type once struct {
+	*parts
+	how    OnceConfig
+	sets   chan<- pod.Set
+	failed []error
+	report func(server.Pod)
+}
+
+func (o *once) run(ctx context.Context, whole pod.Set) error {
+	parts := onePodAtATime(whole)
+	if o.how.Parallel && len(parts) > 0 {
+		last := parts[len(parts)-1]
+		for _, part := range parts[:len(parts)-1] {
+			last.keys = append(last.keys, part.keys...)
+		}
+		slices.SortFunc(last.keys, pod.Key.Compare)
+		parts = []partSet{last}
+	}
+	waits, cancel := ctx, context.CancelFunc(func() {})
+	if o.how.Timeout > 0 {
+		waits, cancel = context.WithTimeout(ctx, o.how.Timeout)
+	}
+	defer cancel()
+	for _, part := range parts {
+		if ctx.Err() == nil && waits.Err() != nil {
+			o.fail(part.keys[0], "not started: the time was over")
+			continue
+		}
+		select {
+		case o.sets <- part.set:
+			o.await(waits, part.keys)
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if o.how.Down {
+		return o.takeDown(ctx, whole)
+	}
+	return nil
+}
+
+func (o *once) fail(key pod.Key, why string) {
+	o.failed = append(o.failed, fmt.Errorf("pod %s: %s", key, why))
+}
+
+// await waits for pods, reports each as it is then, and notes what is wrong with it.
+func (o *once) await(ctx context.Context, keys []pod.Key) {
+	left := slices.Clone(keys)
+	last := make(map[pod.Key]reconcile.View)
+	var after uint64
+	for len(left) > 0 {
+		snap, err := o.loop.Snapshot(ctx, after)
+		if err != nil {
+			for _, key := range left {
+				v, ok := last[key]
+				if ok {
+					o.report(podView(v, o.cfg.policy()))
+				}
+				o.fail(key, cmp.Or(judge(v).why, "not done when the time was over"))
+			}
+			return
+		}
+		after = max(snap.Revision, 1)
+		for _, v := range snap.Pods {
+			last[pod.Key{Namespace: v.Object.Namespace, Name: v.Object.Name}] = v
+		}
+		left = o.sift(left, snap, last)
+	}
+}
+
+// sift returns the pods that have to be waited for still. One that is refused is, as
+// long as another may yet make room for it.
+func (o *once) sift(keys []pod.Key, snap reconcile.Snapshot, last map[pod.Key]reconcile.View) (left []pod.Key) {
+	refused := make(map[pod.Key]string)
+	pending := false
+	for _, key := range keys {
+		i := slices.IndexFunc(snap.Conflicts, func(c pod.Conflict) bool { return c.Key == key && c.UID != "" })
+		if i >= 0 {
+			o.fail(key, fmt.Sprintf("uid %s is in use by pod %s", snap.Conflicts[i].UID, snap.Conflicts[i].Holder))
+			continue
+		}
+		v := last[key]
+		switch j := judge(v); {
+		case v.Plan.Pod == nil || !j.done || !v.Settled():
+			left, pending = append(left, key), true
+		case j.refused:
+			left, refused[key] = append(left, key), j.why
+		default:
+			o.report(podView(v, o.cfg.policy()))
+			if j.why != "" {
+				o.fail(key, j.why)
+			}
+		}
+	}
+	if pending {
+		return left
+	}
+	for _, key := range left {
+		o.report(podView(last[key], o.cfg.policy()))
+		o.fail(key, refused[key])
+	}
+	return nil
+}
+
+// takeDown removes the pods and waits until nothing is left of them.
+func (o *once) takeDown(ctx context.Context, whole pod.Set) error {
+	select {
+	case o.sets <- pod.Set{Sources: whole.Sources, Objects: whole.Objects}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var after uint64
+	for {
+		snap, err := o.loop.Snapshot(ctx, after)
+		if err != nil {
+			return err
+		}
+		after = max(snap.Revision, 1)
+		there := slices.DeleteFunc(snap.Pods, func(v reconcile.View) bool {
+			return whole.Claims[v.Plan.Key] == nil
+		})
+		if slices.ContainsFunc(there, func(v reconcile.View) bool { return v.Plan.Kept == "" || !v.Settled() }) {
+			continue
+		}
+		for _, v := range there {
+			o.fail(v.Plan.Key, "not taken down: "+v.Plan.Kept)
+		}
+		return nil
+	}
 }
 
 func ignoreCancel(err error) error {
@@ -107,9 +239,10 @@ func problems(set pod.Set) []error {
 	return list
 }
 
+// partSet is a set, and which of its pods are new in it.
 type partSet struct {
-	key pod.Key
-	set pod.Set
+	keys []pod.Key
+	set  pod.Set
 }
 
 // onePodAtATime returns sets that each want one pod more. Their sources have not
@@ -133,56 +266,74 @@ func onePodAtATime(whole pod.Set) []partSet {
 		for _, k := range keys[:i+1] {
 			set.Claims[k] = whole.Claims[k]
 		}
-		parts = append(parts, partSet{key, set})
+		parts = append(parts, partSet{[]pod.Key{key}, set})
 	}
 	return parts
 }
 
-// settled waits until a pod runs or has finished, or cannot for now; why is "" where
-// all is well.
-func (p *parts) settled(ctx context.Context, key pod.Key) (v reconcile.View, why string, err error) {
-	var after uint64
-	for {
-		snap, err := p.loop.Snapshot(ctx, after)
-		if err != nil {
-			return v, "", err
-		}
-		after = max(snap.Revision, 1)
-		for _, c := range snap.Conflicts {
-			if c.Key == key && c.UID != "" {
-				return v, fmt.Sprintf("uid %s is in use by pod %s", c.UID, c.Holder), nil
-			}
-		}
-		for _, v := range snap.Pods {
-			if v.Object.Namespace != key.Namespace || v.Object.Name != key.Name || v.Plan.Pod == nil {
-				continue
-			}
-			if why, done := started(v.Object.Status); done && v.Settled() {
-				return v, why, nil
-			}
-		}
-	}
+// judgement is what has come of a pod.
+type judgement struct {
+	// done: it needs no more waiting for. refused: but for what others may yet do.
+	done, refused bool
+	why           string // what is wrong with it; "" where nothing is
 }
 
-// started reports whether a pod needs no more waiting for, and what is wrong
-// with it where something is.
-func started(status v1.PodStatus) (why string, done bool) {
-	if status.Reason != "" && status.Reason != string(reconcile.ContainerCreating) {
-		return status.Reason + ": " + status.Message, true
+// judge says of a pod whether it runs or, where it is to come to its end, has.
+func judge(v reconcile.View) judgement {
+	if v.Plan.Pod == nil {
+		return judgement{}
 	}
-	up := true
-	for _, c := range status.ContainerStatuses {
-		switch {
-		case c.State.Running != nil:
-		case c.State.Terminated != nil:
-			if c.State.Terminated.ExitCode != 0 {
-				why = fmt.Sprintf("container %s: %s, exit code %d", c.Name, c.State.Terminated.Reason, c.State.Terminated.ExitCode)
-			}
-		case c.State.Waiting != nil && c.State.Waiting.Reason != string(reconcile.ContainerCreating):
-			return fmt.Sprintf("container %s: %s: %s", c.Name, c.State.Waiting.Reason, c.State.Waiting.Message), true
-		default:
-			up = false
+	status, job := v.Object.Status, v.Object.Spec.RestartPolicy != v1.RestartPolicyAlways
+	all := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses)
+	switch {
+	case status.Phase == v1.PodSucceeded:
+		return judgement{done: true}
+	case status.Phase == v1.PodFailed:
+		return judgement{done: true, why: cmp.Or(reasonOf(status), firstFailure(all), "it has failed")}
+	case status.Reason != "" && status.Reason != string(reconcile.ContainerCreating):
+		return judgement{done: true, refused: true, why: reasonOf(status)}
+	}
+	for _, c := range all {
+		w := c.State.Waiting
+		if w == nil {
+			continue
+		}
+		again := w.Reason == string(reconcile.CrashLoopBackOff) && job // it may succeed yet
+		if !again && w.Reason != string(reconcile.ContainerCreating) && w.Reason != string(reconcile.PodInitializing) {
+			return judgement{done: true, why: fmt.Sprintf("container %s: %s: %s", c.Name, w.Reason, w.Message)}
 		}
 	}
-	return why, up && len(status.ContainerStatuses) > 0
+	up := !slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Running == nil })
+	return judgement{done: up && !job && len(status.ContainerStatuses) > 0}
+}
+
+func reasonOf(status v1.PodStatus) string {
+	if status.Reason == "" {
+		return ""
+	}
+	return status.Reason + ": " + status.Message
+}
+
+// firstFailure says which container failed first.
+func firstFailure(list []v1.ContainerStatus) string {
+	c, ok := FirstFailure(list)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("container %s: %s, exit code %d", c.Name, c.State.Terminated.Reason, c.State.Terminated.ExitCode)
+}
+
+// FirstFailure returns the container that was the first to end with an exit code that
+// is not 0; ok is false where none did.
+func FirstFailure(list []v1.ContainerStatus) (first v1.ContainerStatus, ok bool) {
+	for _, c := range list {
+		end := c.State.Terminated
+		if end == nil || end.ExitCode == 0 {
+			continue
+		}
+		if !ok || end.FinishedAt.Before(&first.State.Terminated.FinishedAt) {
+			first, ok = c, true
+		}
+	}
+	return first, ok
 }

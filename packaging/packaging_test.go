@@ -14,7 +14,12 @@ import (
 // unit is the service file as section/name to value.
 func unit(t *testing.T) (text string, settings map[string]string) {
 	t.Helper()
-	data, err := os.ReadFile("podkeeper.service")
+	return unitOf(t, "podkeeper.service")
+}
+
+func unitOf(t *testing.T, name string) (text string, settings map[string]string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,4 +116,14 @@ func TestUnitVerifies(t *testing.T) {
 			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 		}
 	})
+}
+
+// The oneshot has a root dir of its own, so that it never meets the agent's pods.
+func TestOneshot(t *testing.T) {
+	_, got := unitOf(t, "podkeeper-once.service")
+	run, rest := got["Service/ExecStart"], got["Service/ExecStopPost"]
+	const root = " --root-dir /var/lib/podkeeper-once"
+	if got["Service/Type"] != "oneshot" || !strings.Contains(run, "run --runonce --down") || !strings.Contains(run+" ", root+" ") || !strings.Contains(rest+" ", root+" ") {
+		t.Errorf("it is %q, then %q", run, rest)
+	}
 }

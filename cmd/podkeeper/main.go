@@ -39,7 +39,7 @@ type cli struct {
 // agentCalls are the ways to be an agent: see package agent.
 type agentCalls struct {
 	run       func(context.Context, agent.Config, *slog.Logger) error
-	once      func(context.Context, agent.Config, *slog.Logger, func(server.Pod)) error
+	once      func(context.Context, agent.Config, agent.OnceConfig, *slog.Logger, func(server.Pod)) error
 	look      func(context.Context, agent.Config, *slog.Logger) (server.State, error)
 	deleteAll func(context.Context, agent.Config, *slog.Logger) error
 	examine   func(context.Context, agent.DockerConfig) agent.Facts

@@ -9,24 +9,26 @@ import (
 
 	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/node/rootdir"
-	"github.com/podkeeper/podkeeper/server"
 )
 
 func (c *cli) runCommand(l *location) *cobra.Command {
 	var set settings
 	var logs logSettings
-	var once bool
+	var once onceFlags
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Be the agent: keep the pods of all manifests running",
 		Long: `Be the agent: keep the pods of all manifests running, until it is told to end
 (SIGINT, SIGTERM). The pods are left running then; another run takes them over.
 
-With --runonce the pods are started one after the other; each is waited for until
-its containers run or have finished. Their statuses are printed, and the exit code
-is 1 where one could not be started.`,
+With --runonce the pods are started one after the other, or with --parallel all at
+once; each is waited for until its containers run or, where its restartPolicy is
+Never or OnFailure, have finished. Their statuses are printed, and the exit code is 1
+where one was refused or failed, with the reasons. The pods are left as they are, or
+with --down taken down.`,
 		Example: `  podkeeper run
   podkeeper run --root-dir ./state --manifests ./manifests
+  podkeeper run --runonce --parallel --down --timeout 10m --manifests ./ci
   podkeeper run --manifest-url https://example.org/pods.yaml --manifest-url-header "Authorization: Bearer …"`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,8 +45,11 @@ is 1 where one could not be started.`,
 			if c.err.terminal && logs.format == "text" {
 				cfg.Progress = screen.progress
 			}
-			if once {
-				return c.runOnce(cmd.Context(), cfg, log)
+			if err := once.check(cmd.Flags()); err != nil {
+				return usage(cmd.CommandPath(), err)
+			}
+			if once.on {
+				return c.runOnce(cmd.Context(), cfg, &once, log)
 			}
 			return c.runUntilTold(cmd.Context(), *l, cfg, log)
 		},
@@ -52,7 +57,7 @@ is 1 where one could not be started.`,
 	set.sourceFlags(cmd.Flags())
 	set.engineFlags(cmd.Flags())
 	logs.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&once, "runonce", false, "start the pods one after the other, print their statuses, and end")
+	once.flags(cmd)
 	completeWith(cmd, "log-format", "text", "json")
 	completeWith(cmd, "log-level", "debug", "info", "warn", "error")
 	return cmd
@@ -68,14 +73,6 @@ func (c *cli) runUntilTold(ctx context.Context, l location, cfg agent.Config, lo
 	}
 	log.Info("stopped; the pods go on running (podkeeper delete --all" + l.flags() + " removes them)")
 	return nil
-}
-
-func (c *cli) runOnce(ctx context.Context, cfg agent.Config, log *slog.Logger) error {
-	var state server.State
-	err := c.agent.once(ctx, cfg, log, func(p server.Pod) { state.Pods = append(state.Pods, p) })
-	list := &getPods{cli: c, format: asWide}
-	list.print(state, state.Pods)
-	return err
 }
 
 // lockError says what to do where another agent has the root dir.

@@ -189,7 +189,10 @@ func tellAndEnd(ctx context.Context, cfg agent.Config, log *slog.Logger) error {
 	return agentError()
 }
 
-func tellOnce(_ context.Context, cfg agent.Config, _ *slog.Logger, report func(server.Pod)) error {
+func tellOnce(_ context.Context, cfg agent.Config, how agent.OnceConfig, _ *slog.Logger, report func(server.Pod)) error {
+	if how != (agent.OnceConfig{}) {
+		fmt.Fprintf(os.Stderr, "%+v\n", how)
+	}
 	for _, p := range stateOfFile().Pods {
 		report(p)
 	}
@@ -210,6 +213,8 @@ func agentError() error {
 	switch os.Getenv("AGENT") {
 	case "locked":
 		return fmt.Errorf("open root dir /r: %w, process 7", rootdir.ErrLocked)
+	case "pod failed":
+		return fmt.Errorf("%w:\npod default/job-n1: container app: Error, exit code 3", agent.ErrNotStarted)
 	case "fails":
 		return errors.New("the agent failed")
 	default:
