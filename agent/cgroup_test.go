@@ -2,16 +2,24 @@ package agent_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/node/cgroup"
 )
 
-// cgroup returns where the cgroup of a container's process lies, of the memory
-// controller on cgroup v1, and reads a file in it or above it: by its name on v1, which
-// begins with the controller's, and on v2.
+// cgroupOf is where the cgroup of a container's process lies, of the memory controller
+// on cgroup v1.
 type cgroupOf struct {
 	w    *world
 	path string // below the mount point of a hierarchy
@@ -35,7 +43,8 @@ func (w *world) cgroup(pid int) cgroupOf {
 	return c
 }
 
-// file reads one of the cgroup that many levels up.
+// file reads one of the cgroup that many levels up, by its name on v1, which begins with
+// the controller's, and on v2.
 func (c cgroupOf) file(up int, v1, v2 string) string {
 	c.w.t.Helper()
 	path := c.path
@@ -131,3 +140,148 @@ func TestPodCgroups(t *testing.T) {
 
 // unlimited is how cgroup v1 says so of memory.
 const unlimited = "9223372036854771712"
+
+// kubepods returns where pods' cgroups are to be, in a place of the test's own, and
+// that place.
+func (w *world) kubepods(driver cgroup.Driver) (path, root string) {
+	root = "/podkeepertest" + filepath.Base(w.tmp)[len("podkeeper-test-"):]
+	w.cfg.Cgroups.Root = root
+	w.t.Cleanup(func() {
+		if err := (cgroup.Host{}).Remove(context.Background(), driver.Path(root[1:])); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return driver.Path(root[1:], "kubepods"), root
+}
+
+// engineDriver returns the cgroup driver of the engine.
+func (w *world) engineDriver() cgroup.Driver {
+	w.t.Helper()
+	info, err := w.engine.Info(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return cgroup.Driver(info.CgroupDriver)
+}
+
+// refused starts an agent that ends by itself, and returns why.
+func (w *world) refused() string {
+	w.t.Helper()
+	w.start()
+	select {
+	case err := <-w.ended:
+		w.cancel = nil
+		if err != nil {
+			return err.Error()
+		}
+	case <-time.After(*patience):
+		w.t.Error("the agent has not ended")
+	}
+	return ""
+}
+
+// Law 6: cgroups of pods that are not ours are neither shared nor touched.
+func TestForeignPods(t *testing.T) {
+	w := newWorld(t)
+	driver := w.engineDriver()
+	path, root := w.kubepods(driver)
+	foreign := driver.Path(root[1:], "kubepods", "burstable", "podnobody")
+	var host cgroup.Host
+	if err := host.Ensure(t.Context(), foreign, cgroup.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs := exec.Command("sleep", "1000")
+	if err := theirs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- theirs.Wait() }()
+	if err := host.Move(foreign, theirs.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.refused(); !strings.Contains(got, "holds pods that are not ours") || !strings.Contains(got, "nobody") || !strings.Contains(got, "--cgroup-root") {
+		t.Errorf("the agent ended with %q", got)
+	}
+	if pids, err := host.Processes(foreign); err != nil || !slices.Equal(pids, []int{theirs.Process.Pid}) {
+		t.Errorf("in %s are %v, %v", path, pids, err)
+	}
+	if err := theirs.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// A driver that the engine does not have is refused, with both names.
+func TestCgroupDriver(t *testing.T) {
+	w := newWorld(t)
+	other := agent.Systemd
+	if w.engineDriver() == other {
+		other = agent.Cgroupfs
+	}
+	w.cfg.Cgroups.Driver = other
+	if got := w.refused(); !strings.Contains(got, "--cgroup-driver is "+string(other)+", that of the engine "+string(w.engineDriver())) {
+		t.Errorf("the agent ended with %q", got)
+	}
+}
+
+// Pods stay where they were made: a container goes where its sandbox is. What a crash
+// left of a pod that nobody wants any more goes, whoever is in it.
+func TestWithoutPodCgroups(t *testing.T) {
+	w := newWorld(t)
+	driver := w.engineDriver()
+	path, root := w.kubepods(driver)
+	w.cfg.Cgroups.Off = true
+	w.cfg.PodPIDs = 60
+	text := manifest("{name: old}", sleeping("a"))
+	w.write("old.yaml", text)
+	w.start()
+	w.await("it runs", runs("old", "a", 0))
+	ids := w.ids()
+	old := w.inspect(ids["old-node/a/0"])
+	if old.HostConfig.CgroupParent != "" || *old.HostConfig.PidsLimit != 60 {
+		t.Errorf("made in %q with %d processes", old.HostConfig.CgroupParent, *old.HostConfig.PidsLimit)
+	}
+	if exists("/sys/fs/cgroup/memory"+path) || exists("/sys/fs/cgroup"+path) {
+		t.Errorf("there is a cgroup %s", path)
+	}
+	w.stop()
+
+	w.cfg.Cgroups.Off = false
+	left := driver.Path(root[1:], "kubepods", "besteffort", "podleft")
+	var host cgroup.Host
+	if err := host.Ensure(t.Context(), left+"/inner", cgroup.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	mkdir(t, filepath.Join(w.cfg.RootDir, "pods", "left"))
+	w.write("new.yaml", manifest("{name: new}", sleeping("a")))
+	w.start()
+	w.await("both run", runs("old", "a", 0), runs("new", "a", 0))
+	w.same(ids, "old-node/POD/0", "old-node/a/0")
+	made := w.inspect(w.ids()["new-node/a/0"])
+	if cgroup.ParentPath(made.HostConfig.CgroupParent) != driver.Path(root[1:], "kubepods", "besteffort", "pod"+made.Config.Labels["io.kubernetes.pod.uid"]) || made.HostConfig.PidsLimit != nil {
+		t.Errorf("made in %q, with %v processes", made.HostConfig.CgroupParent, made.HostConfig.PidsLimit)
+	}
+	w.poll("what a crash left is gone", func() bool {
+		_, err := host.Processes(left)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	w.kill(ids["old-node/a/0"])
+	w.await("it is restarted", runs("old", "a", 1))
+	if again := w.inspect(w.ids()["old-node/a/1"]); again.HostConfig.CgroupParent != "" || *again.HostConfig.PidsLimit != 60 {
+		t.Errorf("restarted in %q", again.HostConfig.CgroupParent)
+	}
+	w.stop()
+
+	w.cfg.Cgroups.Off = true
+	w.start()
+	w.kill(w.ids()["new-node/a/0"])
+	w.await("it is restarted", runs("new", "a", 1))
+	if again := w.inspect(w.ids()["new-node/a/1"]); again.HostConfig.CgroupParent != made.HostConfig.CgroupParent {
+		t.Errorf("restarted in %q, want %q", again.HostConfig.CgroupParent, made.HostConfig.CgroupParent)
+	}
+	w.remove("new.yaml")
+	w.poll("its cgroup went with it", func() bool {
+		_, err := host.Processes(cgroup.ParentPath(made.HostConfig.CgroupParent))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
