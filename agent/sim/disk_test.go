@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -33,11 +34,14 @@ type disk struct {
 	mu      sync.Mutex
 	files   map[string][]byte
 	volumes map[types.UID][]string // that were made, by pod
+	// claims are the folders that say whose a cgroup is, groups the cgroups of pods.
+	claims  map[types.UID]bool
+	groups  map[types.UID]cgroup.Limits
 	content map[reconcile.VolumeKey]string
 }
 
 func newDisk(fate *fake.Fate) *disk {
-	return &disk{fate: fate, onRemove: func(types.UID) {}, files: map[string][]byte{}, volumes: map[types.UID][]string{}, content: map[reconcile.VolumeKey]string{}}
+	return &disk{fate: fate, onRemove: func(types.UID) {}, files: map[string][]byte{}, volumes: map[types.UID][]string{}, claims: map[types.UID]bool{}, groups: map[types.UID]cgroup.Limits{}, content: map[reconcile.VolumeKey]string{}}
 }
 
 // pods returns the UIDs of all folders of pods.
@@ -54,7 +58,21 @@ func (d *disk) pods() []types.UID {
 	for uid := range d.volumes {
 		found[uid] = true
 	}
+	for uid := range d.claims {
+		found[uid] = true
+	}
+	for uid := range d.groups {
+		found[uid] = true
+	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// group returns the cgroup of a pod.
+func (d *disk) group(uid types.UID) (cgroup.Limits, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.groups[uid]
+	return l, ok
 }
 
 // names returns the names of all files.
@@ -148,6 +166,9 @@ func (s session) Entries(dir string) ([]string, error) {
 		for uid := range s.volumes {
 			found[string(uid)] = true
 		}
+		for uid := range s.claims {
+			found[string(uid)] = true
+		}
 	}
 	if uid, ok := strings.CutPrefix(dir, "pods/"); ok && len(s.volumes[types.UID(uid)]) > 0 {
 		found["volumes"] = true
@@ -158,6 +179,7 @@ func (s session) Entries(dir string) ([]string, error) {
 // RemovePod implements reconcile.Store.
 func (s session) RemovePod(uid types.UID) error {
 	return s.do("rmdir", string(uid), func() {
+		delete(s.claims, uid)
 		if left := s.volumes[uid]; len(left) > 0 {
 			panic(fmt.Sprintf("the folder of %s is removed with volumes in it: %v", uid, left))
 		}

@@ -34,6 +34,7 @@ const (
 	needed       = "C076: what needs an object that is not there waits"
 	contentLaw   = "section 1: a volume shows what its object says, and nothing restarts that does not ask for it"
 	readyLaw     = "C099: what is ready stays so over a restart of the agent"
+	cgroupLaw    = "section 4: a pod's containers are where its sandbox is, in a cgroup that is there"
 	convergence  = "law 3: once the faults stop, the node reaches what the sources say"
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
@@ -405,6 +406,17 @@ func (l *laws) removedFolder(uid types.UID) {
 			if manifests.MintUID(rootDir, nodeName, key, p.Hash) == uid && !l.truth.unlike(key, time.Now(), same) {
 				l.violate(volumesStay, "the folder of %s goes, and %s is wanted", uid, key)
 			}
+		}
+	}
+}
+
+// removedCgroup sees a pod's cgroup go, with all that would still run in it.
+func (l *laws) removedCgroup(uid types.UID) {
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
+	for _, c := range l.live {
+		if ours(c.View) && c.UID == uid {
+			l.violate(folderLast, "the cgroup of %s goes while %s is there, %s", uid, c.Name, c.State)
 		}
 	}
 }

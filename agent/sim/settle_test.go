@@ -128,10 +128,13 @@ func (d *driver) converged(when string) {
 		}
 		for _, c := range byKey[key] {
 			folders[c.UID] = true
+			if _, there := d.disk.group(c.UID); c.State == runtime.Running && (!there || c.CgroupParent != parentOf(c.UID)) {
+				d.laws.violate(cgroupLaw, "%s: %s runs in %q, there: %t", when, c.Name, c.CgroupParent, there)
+			}
 		}
 		d.shown(when, byKey[key])
 	}
-	for _, uid := range d.disk.pods() {
+	for _, uid := range d.disk.pods() { // those with a cgroup among them
 		if !folders[uid] && !d.waiting(uid) {
 			d.laws.violate(convergence, "%s: the folder of %s is left over", when, uid)
 		}

@@ -169,7 +169,7 @@ func (w *world) startAgent(fuse int) {
 	if w.lies.runtime != nil {
 		rt = w.lies.runtime(w, rt)
 	}
-	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log, Check: probe.NewChecker(commands{rt}).Check}
+	deps := reconcile.Deps{Runtime: rt, Store: store, Volumes: volumes{store}, Logs: links{store}, Log: w.log, Check: probe.NewChecker(commands{rt}).Check, Cgroups: cgroups{store, w.laws.removedCgroup}}
 	if w.lies.store != nil {
 		deps.Store = w.lies.store(store)
 	}
