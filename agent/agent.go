@@ -101,6 +101,9 @@ type Config struct {
 	// GC says which dead containers and which images stay.
 	GC gc.Config
 
+	// Eviction says when pods are ended for the sake of the node.
+	Eviction gc.EvictionConfig
+
 	// PodPIDs is how many processes and threads a pod may have, or each container of
 	// one that has no cgroup; 0 is no limit.
 	PodPIDs int64
@@ -141,6 +144,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return p.cgroups.keep(ctx, log) })
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
+		group.Go(func() error { return p.evict(ctx) })
 		return group.Wait()
 	})
 }

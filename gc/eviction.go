@@ -139,7 +139,39 @@ func (p EvictionPolicy) grace(t Threshold) time.Duration {
 func (t Threshold) show(capacity int64) string {
 	text := t.Signal.show(t.Amount.Of(capacity))
 	if t.Amount.Value == 0 {
-		text += fmt.Sprintf(" (%s%%)", strconv.FormatFloat(t.Amount.Percent, 'f', -1, 64))
+		text += fmt.Sprintf(" (%s)", t.Amount)
+	}
+	return text
+}
+
+// EvictionConfig is what can be set of evictions. With its zero value there are
+// none.
+type EvictionConfig struct {
+	Policy EvictionPolicy
+	// Period is how often the node is looked at; 0 is every 10 s.
+	Period time.Duration
+	// Images is a folder on the filesystem of the engine's images; "" is where the
+	// engine says that they are.
+	Images string
+}
+
+// String returns the amount as people write it.
+func (a Amount) String() string {
+	if a.Value != 0 {
+		return resource.NewQuantity(a.Value, resource.BinarySI).String()
+	}
+	return strconv.FormatFloat(a.Percent, 'f', -1, 64) + "%"
+}
+
+// String returns signal<amount, how long it has to be met, and what is to be left
+// beyond it.
+func (t Threshold) String() string {
+	text := string(t.Signal) + "<" + t.Amount.String()
+	if t.Soft {
+		text += " for " + t.Grace.String()
+	}
+	if t.Reclaim != (Amount{}) {
+		text += ", then +" + t.Reclaim.String()
 	}
 	return text
 }

@@ -87,10 +87,15 @@ func overContainerLimit(c Candidate) (why string) {
 // sizeLimit returns the limit of an emptyDir on the disk, 0 for none. One in
 // memory holds no more than its limit anyway.
 func sizeLimit(v v1.Volume) int64 {
-	if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.Medium != v1.StorageMediumDefault {
+	if !onDisk(v) || v.EmptyDir.SizeLimit == nil {
 		return 0
 	}
 	return v.EmptyDir.SizeLimit.Value()
+}
+
+// onDisk reports whether the files of a volume are the pod's own, on the disk.
+func onDisk(v v1.Volume) bool {
+	return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault
 }
 
 func storageLimit(c *v1.Container) int64 { return c.Resources.Limits.StorageEphemeral().Value() }

@@ -16,12 +16,12 @@ type EvictionText struct {
 	Hard, Soft, SoftGrace, Reclaim map[string]string
 }
 
-// The names of its parts, for errors.
+// The names of its parts, as the flags are called.
 const (
-	HardPart      = "hard"
-	SoftPart      = "soft"
-	SoftGracePart = "soft grace period"
-	ReclaimPart   = "minimum reclaim"
+	HardPart      = "eviction-hard"
+	SoftPart      = "eviction-soft"
+	SoftGracePart = "eviction-soft-grace-period"
+	ReclaimPart   = "eviction-minimum-reclaim"
 )
 
 // Thresholds reads them. wrong is called with each problem and the part that it is

@@ -119,12 +119,15 @@ func request(p *v1.Pod, name v1.ResourceName) int64 {
 }
 
 // files adds up what a pod has in a place, of its containers only those chosen; nil
-// chooses all. found is false where nothing of it was looked at.
-func (c Candidate) files(place Place, chosen func(container string) bool) (total stats.Usage, found bool) {
+// chooses all. ok is false where it has something there and nobody has looked.
+func (c Candidate) files(place Place, chosen func(container string) bool) (total stats.Usage, ok bool) {
+	found, missing := false, false
 	add := func(u *stats.Usage) {
-		if u != nil && !u.Time.Before(c.Since) {
-			total.Bytes, total.Inodes, found = total.Bytes+u.Bytes, total.Inodes+u.Inodes, true
+		if u == nil || u.Time.Before(c.Since) {
+			missing = true
+			return
 		}
+		total.Bytes, total.Inodes, found = total.Bytes+u.Bytes, total.Inodes+u.Inodes, true
 	}
 	if place.Layers {
 		for name, used := range c.Stats.Containers {
@@ -135,11 +138,15 @@ func (c Candidate) files(place Place, chosen func(container string) bool) (total
 		}
 	}
 	if place.Volumes {
-		for _, v := range c.Stats.Volumes {
-			add(&v)
+		for _, v := range c.Pod.Object.Spec.Volumes {
+			if used, looked := c.Stats.Volumes[v.Name]; onDisk(v) && looked {
+				add(&used)
+			} else if onDisk(v) {
+				missing = true
+			}
 		}
 	}
-	return total, found
+	return total, found || !missing
 }
 
 func unknown(of use) compare {

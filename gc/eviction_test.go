@@ -28,6 +28,7 @@ func ptr[T any](v T) *T { return &v }
 func candidate(name string, used, asked int64, priority int32) gc.Candidate {
 	c := gc.Candidate{UID: types.UID(name), Pod: &pod.Pod{Object: &v1.Pod{Spec: v1.PodSpec{Priority: &priority, Containers: []v1.Container{{Name: "app"}}}}}}
 	c.Pod.Object.Name = name
+	c.Pod.Object.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	if asked > 0 {
 		c.Pod.Object.Spec.Containers[0].Resources.Requests = v1.ResourceList{
 			v1.ResourceMemory:           *resource.NewQuantity(asked*mi, resource.BinarySI),
@@ -96,11 +97,19 @@ func TestRankKnowsWhatLiesWhere(t *testing.T) {
 	volumes.Stats.Containers = map[string]stats.Container{"app": {RootFS: &stats.Usage{}}}
 	node := oneDisk()
 	node.NodeFS = &stats.Filesystem{Path: "/var/lib/podkeeper", Device: "2"}
+	none := candidate("none", 100, 0, 0)
+	none.Pod.Object.Spec.Volumes, none.Stats.Containers = nil, map[string]stats.Container{}
 	for signal, want := range map[gc.Signal]string{gc.NodeFSAvailable: "volumes", gc.ImageFSAvailable: "layers", gc.ContainerFSAvailable: "layers"} {
-		got := gc.Rank(gc.Shortfall{Threshold: gc.Threshold{Signal: signal}}, node, []gc.Candidate{layers, volumes})
+		got := gc.Rank(gc.Shortfall{Threshold: gc.Threshold{Signal: signal}}, node, []gc.Candidate{none, layers, volumes})
 		if string(got[0].UID) != want {
-			t.Errorf("for %s goes %s first", signal, got[0].UID)
+			t.Errorf("for %s they go in the order %s", signal, names(got))
 		}
+	}
+	unseen := candidate("unseen", 1, 0, 0)
+	unseen.Stats.Volumes = nil
+	got := gc.Rank(gc.Shortfall{Threshold: gc.Threshold{Signal: gc.NodeFSAvailable}}, node, []gc.Candidate{volumes, none, unseen})
+	if string(got[0].UID) != "unseen" {
+		t.Errorf("one of which nobody knows goes as in %s", names(got))
 	}
 }
 
@@ -176,17 +185,17 @@ func TestThresholds(t *testing.T) {
 			want: []gc.Threshold{{Signal: gc.MemoryAvailable, Amount: gc.Amount{Percent: 1.5}, Soft: true, Grace: 90 * time.Second}},
 		},
 		"switched off as in a kubelet": {text: gc.EvictionText{Hard: map[string]string{"memory.available": "0%", "nodefs.available": "100%"}}},
-		"soft without a grace period":  {text: gc.EvictionText{Soft: map[string]string{"memory.available": "1Gi"}}, errs: []string{"soft: memory.available: a soft threshold needs a grace period"}},
-		"unknown signal":               {text: gc.EvictionText{Hard: map[string]string{"memory.free": "1Gi"}, SoftGrace: map[string]string{"x": "1s"}}, errs: []string{`soft grace period: unknown signal "x"`, `hard: unknown signal "memory.free"`}},
-		"no quantity":                  {text: gc.EvictionText{Hard: map[string]string{"memory.available": "lots"}}, errs: []string{`hard: memory.available: "lots": want a quantity such as 100Mi, or a percentage`}},
-		"no percentage":                {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "x%"}}, errs: []string{`hard: nodefs.available: "x%": want a percentage`}},
-		"not a number":                 {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "NaN%"}}, errs: []string{`hard: nodefs.available: "NaN%": want a percentage`}},
-		"more than all":                {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "101%"}}, errs: []string{`hard: nodefs.available: "101%": want a percentage`}},
-		"negative":                     {text: gc.EvictionText{Hard: map[string]string{"memory.available": "-1Gi"}}, errs: []string{"hard: memory.available: -1Gi: want 0 or more"}},
-		"nothing":                      {text: gc.EvictionText{Hard: map[string]string{"memory.available": "0"}}, errs: []string{"hard: memory.available: 0: want more than 0"}},
-		"no duration":                  {text: gc.EvictionText{SoftGrace: map[string]string{"memory.available": "90"}}, errs: []string{`soft grace period: memory.available: "90": want a duration`}},
-		"negative duration":            {text: gc.EvictionText{SoftGrace: map[string]string{"memory.available": "-1s"}}, errs: []string{"soft grace period: memory.available: -1s: want 0 or more"}},
-		"reclaim that is none":         {text: gc.EvictionText{Reclaim: map[string]string{"memory.available": "?"}}, errs: []string{`minimum reclaim: memory.available: "?": want a quantity`}},
+		"soft without a grace period":  {text: gc.EvictionText{Soft: map[string]string{"memory.available": "1Gi"}}, errs: []string{"eviction-soft: memory.available: a soft threshold needs a grace period"}},
+		"unknown signal":               {text: gc.EvictionText{Hard: map[string]string{"memory.free": "1Gi"}, SoftGrace: map[string]string{"x": "1s"}}, errs: []string{`eviction-soft-grace-period: unknown signal "x"`, `eviction-hard: unknown signal "memory.free"`}},
+		"no quantity":                  {text: gc.EvictionText{Hard: map[string]string{"memory.available": "lots"}}, errs: []string{`eviction-hard: memory.available: "lots": want a quantity such as 100Mi, or a percentage`}},
+		"no percentage":                {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "x%"}}, errs: []string{`eviction-hard: nodefs.available: "x%": want a percentage`}},
+		"not a number":                 {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "NaN%"}}, errs: []string{`eviction-hard: nodefs.available: "NaN%": want a percentage`}},
+		"more than all":                {text: gc.EvictionText{Hard: map[string]string{"nodefs.available": "101%"}}, errs: []string{`eviction-hard: nodefs.available: "101%": want a percentage`}},
+		"negative":                     {text: gc.EvictionText{Hard: map[string]string{"memory.available": "-1Gi"}}, errs: []string{"eviction-hard: memory.available: -1Gi: want 0 or more"}},
+		"nothing":                      {text: gc.EvictionText{Hard: map[string]string{"memory.available": "0"}}, errs: []string{"eviction-hard: memory.available: 0: want more than 0"}},
+		"no duration":                  {text: gc.EvictionText{SoftGrace: map[string]string{"memory.available": "90"}}, errs: []string{`eviction-soft-grace-period: memory.available: "90": want a duration`}},
+		"negative duration":            {text: gc.EvictionText{SoftGrace: map[string]string{"memory.available": "-1s"}}, errs: []string{"eviction-soft-grace-period: memory.available: -1s: want 0 or more"}},
+		"reclaim that is none":         {text: gc.EvictionText{Reclaim: map[string]string{"memory.available": "?"}}, errs: []string{`eviction-minimum-reclaim: memory.available: "?": want a quantity`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs []error
@@ -233,7 +242,7 @@ func TestOverLimit(t *testing.T) {
 			c.Stats.Volumes["v"] = *used(11)
 			c.Pod.Object.Annotations = map[string]string{pod.EvictAnnotation: "never"}
 		}, ""},
-		"a volume in memory": {func(c *gc.Candidate) { c.Stats.Volumes["m"] = *used(11) }, ""},
+		"a volume in memory": {func(c *gc.Candidate) { c.Stats.Volumes["m"] = *used(200) }, ""},
 		"an init container that asks": {func(c *gc.Candidate) {
 			c.Stats.Volumes["w"] = *used(150)
 			c.Pod.Object.Spec.InitContainers = []v1.Container{{Name: "i", Resources: v1.ResourceRequirements{Limits: quantity(200)}}}

@@ -27,10 +27,11 @@ type Evictor struct {
 	// Pods returns those that run, without what they use. An error says that nobody
 	// can tell now, and nothing is done.
 	Pods func(context.Context) ([]Candidate, error)
-	// Usage adds what they use, with files also on the disk, which may take long.
+	// Usage adds what is known of what they use, with files also on the disk: it waits,
+	// not for ever, until those were looked at once.
 	Usage func(ctx context.Context, list []Candidate, files bool) []Candidate
-	// Reclaim gives up what nobody needs of what the signal is about.
-	Reclaim func(context.Context, Signal)
+	// Reclaim gives up what nobody needs on the disk.
+	Reclaim func(context.Context)
 	// Press is told how the node is after each look.
 	Press func(context.Context, Report)
 	// Evict hands a verdict to the loop, Gone waits until nothing is left of the pod on
@@ -89,15 +90,16 @@ func (w *watch) pass(ctx context.Context) (again bool) {
 	if err != nil {
 		return false
 	}
-	if w.overLimit(ctx, pods) {
+	// Memory runs out faster than anybody looks through files.
+	if urgent := len(due) > 0 && due[0].Signal == MemoryAvailable; !urgent && w.overLimit(ctx, pods) {
 		return true
 	}
 	if len(due) == 0 {
 		clear(w.said)
 		return false
 	}
-	if signal := due[0].Signal; signal.cause() == pod.DiskPressure {
-		w.Reclaim(ctx, signal)
+	if due[0].Signal.cause() == pod.DiskPressure {
+		w.Reclaim(ctx)
 		if node, due = w.look(ctx); len(due) == 0 {
 			return false
 		}

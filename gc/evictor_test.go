@@ -57,8 +57,8 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 				return m.pods, nil
 			},
 			Usage: func(_ context.Context, list []gc.Candidate, _ bool) []gc.Candidate { return list },
-			Reclaim: func(_ context.Context, s gc.Signal) {
-				m.did = append(m.did, "reclaim "+string(s))
+			Reclaim: func(context.Context) {
+				m.did = append(m.did, "reclaim")
 				m.junk = 0
 			},
 			Press: func(_ context.Context, r gc.Report) { m.reports = append(m.reports, r) },
@@ -140,11 +140,11 @@ func TestEvictorReclaimsFirst(t *testing.T) {
 	policy := gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.NodeFSAvailable, Amount: gc.Amount{Value: 100 * mi}}}}
 	m := &machine{memory: 1000, disk: 1000, junk: 800, pods: []gc.Candidate{candidate("a", 300, 0, 0)}}
 	m.run(t, policy, func() {
-		m.happened(t, "reclaim nodefs.available")
+		m.happened(t, "reclaim")
 		m.disk = 350
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		m.happened(t, "reclaim nodefs.available", "reclaim nodefs.available", "event Evicted a", "evict a")
+		m.happened(t, "reclaim", "reclaim", "event Evicted a", "evict a")
 		if r := m.reports[len(m.reports)-1]; r.Conditions[pod.DiskPressure].Message == "" && policy.Transition > 0 {
 			t.Error("the condition is over at once")
 		}

@@ -62,6 +62,13 @@ func kubeletFields() map[string]kubeletField {
 		"imageGCLowThresholdPercent":  {"image-gc-low-threshold", readInteger},
 		"imageMinimumGCAge":           {"minimum-image-ttl-duration", readDuration},
 		"imageMaximumGCAge":           {"maximum-image-ttl-duration", readDuration},
+
+		"evictionHard":                     {"eviction-hard", readMap("<")},
+		"evictionSoft":                     {"eviction-soft", readMap("<")},
+		"evictionSoftGracePeriod":          {"eviction-soft-grace-period", readMap("=")},
+		"evictionMinimumReclaim":           {"eviction-minimum-reclaim", readMap("=")},
+		"evictionPressureTransitionPeriod": {"eviction-pressure-transition-period", readDuration},
+		"evictionMaxPodGracePeriod":        {"eviction-max-pod-grace-period", readInteger},
 	}
 }
 
@@ -270,6 +277,28 @@ func readLimit(n *yaml.Node) ([]string, error) {
 	return readCount(n)
 }
 
+// readMap reads a map of strings, as the flag has them: names and values with that
+// sign between.
+func readMap(sign string) func(*yaml.Node) ([]string, error) {
+	return func(n *yaml.Node) ([]string, error) {
+		if isNull(n) {
+			return nil, nil
+		}
+		var entries map[string]string
+		if n.Kind != yaml.MappingNode || n.Decode(&entries) != nil {
+			return nil, errors.New("want a map of strings")
+		}
+		list := []string{} // an empty map asks for none
+		for _, name := range sorted(entries) {
+			list = append(list, name+sign+entries[name])
+		}
+		if len(list) == 0 {
+			return []string{""}, nil
+		}
+		return list, nil
+	}
+}
+
 // readHeaders reads a map of lists. No error repeats a value: they are secrets.
 func readHeaders(n *yaml.Node) ([]string, error) {
 	if isNull(n) {
@@ -315,12 +344,6 @@ const kubeletFieldsWithoutCounterpart = `
 	enforceNodeAllocatable
 	eventBurst
 	eventRecordQPS
-	evictionHard
-	evictionMaxPodGracePeriod
-	evictionMinimumReclaim
-	evictionPressureTransitionPeriod
-	evictionSoft
-	evictionSoftGracePeriod
 	failCgroupV1
 	failSwapOn
 	featureGates

@@ -56,6 +56,7 @@ type settings struct {
 	policySettings
 	nodeSettings
 	cgroupSettings
+	evictSettings
 	eventSettings
 	admitSettings
 	gcSettings
@@ -100,6 +101,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	s.policySettings.flags(f)
 	s.nodeSettings.flags(f)
 	s.cgroupSettings.flags(f)
+	s.evictSettings.flags(f)
 	s.eventSettings.flags(f)
 	s.admitSettings.flags(f)
 	s.gcSettings.flags(f)
@@ -151,6 +153,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	admission := s.admission(check)
 	node := s.node(l, check)
 	cgroups := s.cgroups(l, check)
+	eviction := s.eviction(check)
 	events := s.events(check)
 	collected := s.gc(check)
 	return agent.Config{
@@ -166,9 +169,10 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			LogMaxSize: size, LogMaxFiles: s.logFiles,
 		},
-		Logs:    l.logs(logs),
-		PodPIDs: max(s.podPIDs, 0),
-		Version: version,
+		Logs:     l.logs(logs),
+		Eviction: eviction,
+		PodPIDs:  max(s.podPIDs, 0),
+		Version:  version,
 	}, errors.Join(errs...)
 }
 
