@@ -124,7 +124,7 @@ type Config struct {
 // of the sources. The pods are left running.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return withParts(cfg, log, func(p *parts) error {
-		if err := p.prepareNode(); err != nil {
+		if err := p.prepareNode(ctx); err != nil {
 			return err
 		}
 		group, ctx := errgroup.WithContext(ctx)
@@ -142,6 +142,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return p.dead.Run(ctx) })
 		group.Go(func() error { return p.images.Run(ctx) })
 		group.Go(func() error { return p.cgroups.keep(ctx, log) })
+		group.Go(func() error { return sortOutside(ctx, cfg.Node.Groups, log) })
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
 		group.Go(func() error { return p.evict(ctx) })

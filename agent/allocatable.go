@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/kernel"
 	"github.com/podkeeper/podkeeper/reconcile"
 )
@@ -72,4 +74,54 @@ func (n NodeConfig) pinning(online []kernel.CPU) (reconcile.Pinning, error) {
 		return p, fmt.Errorf("--reserved-cpus %s: this machine has %s", n.ReservedCPUs, p.All())
 	}
 	return p, nil
+}
+
+// holdReserved has cgroups held to what is reserved, and to what is left.
+func (p *parts) holdReserved(ctx context.Context, machine reconcile.Node) error {
+	n := p.cfg.Node
+	if n.HoldPods && !p.cfg.Cgroups.Off {
+		if err := p.cgroups.SetNode(ctx, n.left(machine)); err != nil {
+			return err
+		}
+	}
+	var host cgroup.Host
+	for _, c := range []struct {
+		flag, path string
+		reserved   Reserved
+	}{
+		{"system-reserved-cgroup", n.SystemCgroup, n.System}, {"kube-reserved-cgroup", n.KubeCgroup, n.Kube},
+	} {
+		if c.path == "" {
+			continue
+		}
+		if err := host.Set(ctx, c.path, c.reserved.limits(), false); err != nil {
+			return fmt.Errorf("--%s: %w", c.flag, err)
+		}
+	}
+	return nil
+}
+
+// left returns the limits of all pods together: what is not reserved. What is to stay
+// free of memory they can use, or nobody would be evicted for it.
+func (n NodeConfig) left(machine reconcile.Node) cgroup.Limits {
+	less := func(have, system, kube int64) int64 { return max(have-system-kube, 0) }
+	left := Reserved{
+		CPU:    less(machine.Allocatable.CPU, n.System.CPU, n.Kube.CPU),
+		Memory: less(machine.Allocatable.Memory, n.System.Memory, n.Kube.Memory),
+	}
+	if n.System.PIDs+n.Kube.PIDs > 0 {
+		left.PIDs = less(kernel.MaxPIDs(), n.System.PIDs, n.Kube.PIDs)
+	}
+	return left.limits()
+}
+
+// limits returns what a cgroup is held to that is to have so much; what is 0 is not
+// limited.
+func (r Reserved) limits() cgroup.Limits {
+	l := cgroup.Limits{Memory: r.Memory, Pids: r.PIDs}
+	if r.CPU > 0 {
+		const perCPU, least, most = 1024, 2, 262144
+		l.CPUShares = min(max(r.CPU*perCPU/1000, least), most)
+	}
+	return l
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
@@ -23,6 +24,13 @@ type NodeConfig struct {
 	// System and Kube are kept from pods: for the machine, and for the engine and the
 	// agent.
 	System, Kube Reserved
+	// HoldPods keeps all pods together to what is not reserved, in their cgroup.
+	// SystemCgroup and KubeCgroup are cgroups that are there, which are held to what is
+	// reserved for them; "" holds none.
+	HoldPods                 bool
+	SystemCgroup, KubeCgroup string
+	// Groups are where processes of no pod are put.
+	Groups ProcessGroups
 }
 
 // Reserved is how much of a machine is not for pods.
@@ -40,9 +48,10 @@ const (
 )
 
 // prepareNode brings the machine to what pods need, once, at the start.
-func (p *parts) prepareNode() error {
+func (p *parts) prepareNode(ctx context.Context) error {
 	n, log := p.cfg.Node, p.log
-	if _, _, err := p.cfg.shares(hardware(p.cfg)); err != nil {
+	machine := hardware(p.cfg)
+	if _, _, err := p.cfg.shares(machine); err != nil {
 		return err
 	}
 	if err := kernel.EnsureSettings("/proc/sys", n.Kernel, log); err != nil {
@@ -54,9 +63,12 @@ func (p *parts) prepareNode() error {
 	case err != nil:
 		log.Warn("cgroup controllers cannot be looked at", "err", err)
 	default:
-		if err := kernel.CheckControllers(have, false, log); err != nil {
+		if err := kernel.CheckControllers(have, !p.cfg.Cgroups.Off, log); err != nil {
 			return err
 		}
+	}
+	if err := p.holdReserved(ctx, machine); err != nil {
+		return err
 	}
 	if n.OOMScoreAdj == 0 {
 		return nil

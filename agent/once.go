@@ -38,7 +38,7 @@ type OnceConfig struct {
 // ErrNotStarted and gives the reasons, and leaves the pods as they are but with Down.
 func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, report func(server.Pod)) error {
 	return withParts(cfg, log, func(p *parts) error {
-		if err := p.prepareNode(); err != nil {
+		if err := p.prepareNode(ctx); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)

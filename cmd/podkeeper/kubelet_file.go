@@ -32,31 +32,36 @@ type kubeletField struct {
 // kubeletFields are those with a counterpart.
 func kubeletFields() map[string]kubeletField {
 	return map[string]kubeletField{
-		"staticPodPath":         {"manifests", readString},
-		"staticPodURL":          {"manifest-url", readString},
-		"staticPodURLHeader":    {"manifest-url-header", readHeaders},
-		"fileCheckFrequency":    {"file-check-frequency", readDuration},
-		"httpCheckFrequency":    {"http-check-frequency", readDuration},
-		"podLogsDir":            {"pod-logs-dir", readString},
-		"clusterDNS":            {"cluster-dns", readList},
-		"clusterDomain":         {"cluster-domain", readString},
-		"resolvConf":            {"resolv-conf", readString},
-		"containerLogMaxSize":   {"container-log-max-size", readSize},
-		"containerLogMaxFiles":  {"container-log-max-files", readCount},
-		"maxPods":               {"max-pods", readCount},
-		"podPidsLimit":          {"pod-max-pids", readLimit},
-		"cpuManagerPolicy":      {"cpu-manager-policy", readString},
-		"reservedSystemCPUs":    {"reserved-cpus", readString},
-		"systemReserved":        {"system-reserved", readQuantities},
-		"kubeReserved":          {"kube-reserved", readQuantities},
-		"protectKernelDefaults": {"protect-kernel-defaults", readBool},
-		"cgroupsPerQOS":         {"cgroups-per-qos", readBool},
-		"cgroupRoot":            {"cgroup-root", readString},
-		"cgroupDriver":          {"cgroup-driver", readString},
-		"cpuCFSQuota":           {"cpu-cfs-quota", readBool},
-		"cpuCFSQuotaPeriod":     {"cpu-cfs-quota-period", readDuration},
-		"oomScoreAdj":           {"oom-score-adj", readInteger},
-		"allowedUnsafeSysctls":  {"allowed-unsafe-sysctls", readStrings},
+		"staticPodPath":          {"manifests", readString},
+		"staticPodURL":           {"manifest-url", readString},
+		"staticPodURLHeader":     {"manifest-url-header", readHeaders},
+		"fileCheckFrequency":     {"file-check-frequency", readDuration},
+		"httpCheckFrequency":     {"http-check-frequency", readDuration},
+		"podLogsDir":             {"pod-logs-dir", readString},
+		"clusterDNS":             {"cluster-dns", readList},
+		"clusterDomain":          {"cluster-domain", readString},
+		"resolvConf":             {"resolv-conf", readString},
+		"containerLogMaxSize":    {"container-log-max-size", readSize},
+		"containerLogMaxFiles":   {"container-log-max-files", readCount},
+		"maxPods":                {"max-pods", readCount},
+		"podPidsLimit":           {"pod-max-pids", readLimit},
+		"cpuManagerPolicy":       {"cpu-manager-policy", readString},
+		"reservedSystemCPUs":     {"reserved-cpus", readString},
+		"systemReserved":         {"system-reserved", readQuantities},
+		"kubeReserved":           {"kube-reserved", readQuantities},
+		"enforceNodeAllocatable": {"enforce-node-allocatable", readStrings},
+		"systemReservedCgroup":   {"system-reserved-cgroup", readString},
+		"kubeReservedCgroup":     {"kube-reserved-cgroup", readString},
+		"systemCgroups":          {"system-cgroups", readString},
+		"kubeletCgroups":         {"kubelet-cgroups", readString},
+		"protectKernelDefaults":  {"protect-kernel-defaults", readBool},
+		"cgroupsPerQOS":          {"cgroups-per-qos", readBool},
+		"cgroupRoot":             {"cgroup-root", readString},
+		"cgroupDriver":           {"cgroup-driver", readString},
+		"cpuCFSQuota":            {"cpu-cfs-quota", readBool},
+		"cpuCFSQuotaPeriod":      {"cpu-cfs-quota-period", readDuration},
+		"oomScoreAdj":            {"oom-score-adj", readInteger},
+		"allowedUnsafeSysctls":   {"allowed-unsafe-sysctls", readStrings},
 
 		"imageGCHighThresholdPercent": {"image-gc-high-threshold", readInteger},
 		"imageGCLowThresholdPercent":  {"image-gc-low-threshold", readInteger},
@@ -341,7 +346,6 @@ const kubeletFieldsWithoutCounterpart = `
 	enableServer
 	enableSystemLogHandler
 	enableSystemLogQuery
-	enforceNodeAllocatable
 	eventBurst
 	eventRecordQPS
 	failCgroupV1
@@ -357,8 +361,6 @@ const kubeletFieldsWithoutCounterpart = `
 	kernelMemcgNotification
 	kubeAPIBurst
 	kubeAPIQPS
-	kubeReservedCgroup
-	kubeletCgroups
 	localStorageCapacityIsolation
 	logging
 	makeIPTablesUtilChains
@@ -396,8 +398,6 @@ const kubeletFieldsWithoutCounterpart = `
 	singleProcessOOMKill
 	streamingConnectionIdleTimeout
 	syncFrequency
-	systemCgroups
-	systemReservedCgroup
 	tlsCertFile
 	tlsCipherSuites
 	tlsCurvePreferences

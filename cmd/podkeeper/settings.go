@@ -151,7 +151,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("resolv-conf", err)
 	policy := s.policy(check)
 	admission := s.admission(check)
-	node := s.node(l, check)
+	node := s.node(l, s.perQOS, check)
 	cgroups := s.cgroups(l, check)
 	eviction := s.eviction(check)
 	events := s.events(check)

@@ -21,6 +21,7 @@ type nodeSettings struct {
 	reservedCPUs   string
 	systemReserved []string
 	kubeReserved   []string
+	reserveSettings
 }
 
 func (n *nodeSettings) flags(f *pflag.FlagSet) {
@@ -30,12 +31,14 @@ func (n *nodeSettings) flags(f *pflag.FlagSet) {
 	f.StringVar(&n.reservedCPUs, "reserved-cpus", "", "the `CPUS` that no container has for itself, such as 0-1,8; instead of cpu in --system-reserved and --kube-reserved")
 	f.StringSliceVar(&n.systemReserved, "system-reserved", nil, "what is kept from pods for the machine: `RESOURCES` such as cpu=500m,memory=1Gi,ephemeral-storage=1Gi,pid=100")
 	f.StringSliceVar(&n.kubeReserved, "kube-reserved", nil, "what is kept from pods for the engine and the agent: `RESOURCES` as in --system-reserved")
+	n.reserveSettings.flags(f)
 }
 
-// node returns what the flags say; check takes what is wrong with one. Only the
+// node returns what the flags say; check takes what is wrong with one. perQOS: pods
+// have cgroups. Only the
 // agent of the default root dir changes the kernel's settings: another is a second
 // one, or a trial.
-func (n *nodeSettings) node(l location, check func(flag string, err error)) agent.NodeConfig {
+func (n *nodeSettings) node(l location, perQOS bool, check func(flag string, err error)) agent.NodeConfig {
 	if n.oomScoreAdj < -1000 || n.oomScoreAdj > 1000 {
 		check("oom-score-adj", fmt.Errorf("%d: want -1000 to 1000", n.oomScoreAdj))
 	}
@@ -52,6 +55,7 @@ func (n *nodeSettings) node(l location, check func(flag string, err error)) agen
 	cfg.Kube, err = parseReserved(n.kubeReserved)
 	check("kube-reserved", err)
 	n.cpus(&cfg, check)
+	n.reserve(&cfg, perQOS, check)
 	return cfg
 }
 

@@ -63,3 +63,13 @@ func HugePages(dir string) map[v1.ResourceName]int64 {
 	}
 	return have
 }
+
+// MaxPIDs returns how many processes and threads there can be at a time; 0 is unknown.
+func MaxPIDs() int64 {
+	data, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return n
+}

@@ -1,0 +1,70 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/server"
+)
+
+// What is reserved is not for pods: the kernel holds all of them together to the rest,
+// and one that asks for more than that is not let in.
+func TestReservedResources(t *testing.T) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := int64(info.Totalram)*int64(info.Unit) - 1<<30
+	milli := goruntime.NumCPU()*1000 - 300
+
+	w := newWorld(t)
+	w.cfg.Node = agent.NodeConfig{
+		HoldPods: true,
+		System:   agent.Reserved{Memory: 768 << 20, CPU: 200, PIDs: 100},
+		Kube:     agent.Reserved{Memory: 256 << 20, CPU: 100, PIDs: 50},
+	}
+	w.write("small.yaml", manifest("{name: small}", sleeping("c")))
+	w.write("large.yaml", manifest("{name: large}", sleeping("c", fmt.Sprintf("resources: {requests: {memory: %d}}", memory+1))))
+	w.write("wide.yaml", manifest("{name: wide}", sleeping("c", fmt.Sprintf("resources: {requests: {cpu: %dm}}", milli+1))))
+	w.start()
+	w.await("the small one runs", running("small"))
+	for name, want := range map[string]string{
+		"large": fmt.Sprintf("memory, requested: %d, used: 0, capacity: %d", memory+1, memory),
+		"wide":  fmt.Sprintf("cpu, requested: %d, used: 0, capacity: %d", milli+1, milli),
+	} {
+		w.await(name+" waits", func(s server.State) bool {
+			p := find(s, name)
+			return p != nil && strings.Contains(p.Pod.Status.Message, want)
+		})
+	}
+	const kubepods = 3 // above a container of a best effort pod
+	c := w.cgroup(w.inspect(w.containers()["small-node/c/0"].ID).State.Pid)
+	c.check(kubepods, "memory", "memory.limit_in_bytes", strconv.FormatInt(memory, 10), "memory.max", strconv.FormatInt(memory, 10))
+	shares := milli * 1024 / 1000
+	c.check(kubepods, "cpu", "cpu.shares", strconv.Itoa(shares), "cpu.weight", strconv.Itoa(1+(shares-2)*9999/262142))
+	c.check(kubepods, "processes", "pids.max", strconv.Itoa(pids-150), "pids.max", strconv.Itoa(pids-150))
+}
+
+// A cgroup that is to be held to something must be there.
+func TestReservedCgroupIsMissing(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Node = agent.NodeConfig{SystemCgroup: "/podkeeper_no_such_cgroup"}
+	if err := agent.Run(t.Context(), w.cfg, w.log); err == nil || !strings.Contains(err.Error(), "--system-reserved-cgroup: limits of cgroup /podkeeper_no_such_cgroup") {
+		t.Errorf("%v, want the flag and the cgroup named", err)
+	}
+}
