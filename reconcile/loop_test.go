@@ -37,6 +37,8 @@ type rig struct {
 	told    told // events
 	pinning reconcile.Pinning
 	node    reconcile.Node
+	cgroups reconcile.Cgroups
+	accept  func(context.Context, runtime.Features) error
 	vanish  string // an image that is gone whenever it was pulled
 	// hold, where it is not nil, is what the removal of an image waits for.
 	hold chan struct{}
@@ -74,6 +76,7 @@ func (r *rig) start(policy reconcile.Policy) {
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},
+		Cgroups: r.cgroups, Accept: r.accept,
 		Events: r.told.take, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(r.t.Context())

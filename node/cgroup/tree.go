@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -167,7 +168,7 @@ func (t *Tree) Keep(ctx context.Context) error {
 	if err != nil || unknown {
 		return err // some pod of before is still to be heard of
 	}
-	return t.hold(ctx, t.path(v1.PodQOSBurstable), Limits{CPUShares: t.burstable()})
+	return t.hold(ctx, t.path(v1.PodQOSBurstable), Limits{CPUShares: t.burstable(t.idle)})
 }
 
 func (t *Tree) keep(ctx context.Context) error {
@@ -212,18 +213,33 @@ func (t *Tree) know(ctx context.Context, p Pod) error {
 	t.shares[p.UID] = p.CPUShares
 	path := t.path(p.Class)
 	have, err := t.Read(path)
-	if err == nil && Weight(have.CPUShares) < Weight(t.burstable()) {
-		err = t.Ensure(ctx, path, Limits{CPUShares: t.burstable()})
+	sum := t.burstable(func(types.UID) bool { return false })
+	if err == nil && Weight(have.CPUShares) < Weight(sum) {
+		err = t.Ensure(ctx, path, Limits{CPUShares: sum})
 	}
 	return err
 }
 
-func (t *Tree) burstable() int64 {
+// burstable returns what burstable pods ask for together, but those that are left out.
+func (t *Tree) burstable(out func(types.UID) bool) int64 {
 	sum := int64(0)
-	for _, shares := range t.shares {
-		sum += shares
+	for uid, shares := range t.shares {
+		if !out(uid) {
+			sum += shares
+		}
 	}
 	return min(max(sum, minShares), maxShares)
+}
+
+// idle reports whether nothing runs in the cgroup of a burstable pod: it is over.
+func (t *Tree) idle(uid types.UID) bool {
+	path := podPath(t.driver, t.root, v1.PodQOSBurstable, uid)
+	for _, file := range []string{filepath.Join(t.mount(), path, "pids.current"), filepath.Join(t.mount(), "pids", path, "pids.current")} {
+		if data, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(data)) == "0"
+		}
+	}
+	return false
 }
 
 // unknown reports whether there are burstable pods that this process has not heard of.

@@ -232,6 +232,12 @@ func TestKeep(t *testing.T) {
 	if got, err := h.Read("/kubepods"); err != nil || !got.Equal(cgroup.Limits{CPUShares: 2048, Memory: 1 << 30}) {
 		t.Errorf("all pods have %+v, %v", got, err)
 	}
+	put(t, h.Mount+"/pids/kubepods/burstable/podb/pids.current", "0\n")
+	put(t, h.Mount+"/pids/kubepods/burstable/poda/pids.current", "3\n")
+	keep()
+	if got := shares("/kubepods/burstable"); got != 522 {
+		t.Errorf("burstable has %d when one is over, want 522", got)
+	}
 	ensure("e", v1.PodQOSBurstable, 400)
 	if got := shares("/kubepods/burstable"); got != 1022 {
 		t.Errorf("burstable has %d with one more, want 1022 at once", got)
