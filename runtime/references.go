@@ -39,7 +39,7 @@ func (r References) Mean(image StoredImage) bool {
 	id := strings.TrimPrefix(image.ID, "sha256:")
 	return slices.ContainsFunc(r.ids, func(begin string) bool { return strings.HasPrefix(id, begin) }) ||
 		slices.ContainsFunc(image.Names, func(name string) bool { name, _ = fullName(name); return r.names[name] }) ||
-		slices.ContainsFunc(image.Digests, func(name string) bool { _, digest := fullName(name); return r.digests[digest] })
+		slices.ContainsFunc(image.Digests, func(name string) bool { _, digest, _ := strings.Cut(name, "@"); return r.digests[digest] })
 }
 
 // fullName returns what a reference says in full: registry, path and tag, or a

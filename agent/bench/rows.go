@@ -29,6 +29,7 @@ func (b *bench) rows() []measurement {
 		{"probes", b.probes},
 		{"config", b.config},
 		{"loop", b.loop},
+		{"collect", b.collect},
 		{"stats", b.usage},
 		{"idle", b.idle},
 		{"binary", b.binary},
