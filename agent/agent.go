@@ -238,6 +238,7 @@ func (cfg Config) loop() reconcile.Config {
 		Node:     machine(cfg),
 		Policy:   cfg.policy(),
 		Parallel: cfg.Parallel,
+		KeepLogs: cfg.GC.KeepLogs,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // dir, but for the folders of claims that did not ask for it: it runs the loop with a set in which everybody has spoken and nobody
 // wants anything, until nothing is left.
 func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
-	cfg.Manifests, cfg.URLs, cfg.Cgroups.Off = nil, nil, true
+	cfg.Manifests, cfg.URLs, cfg.Cgroups.Off, cfg.GC.KeepLogs = nil, nil, true, 0
 	return withParts(cfg, log, func(p *parts) error {
 		looping, cancel := context.WithCancel(ctx)
 		defer cancel()

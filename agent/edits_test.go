@@ -278,3 +278,26 @@ func TestFinishedPodThatGoes(t *testing.T) {
 		}
 	}
 }
+
+// What a removed pod said last can be read for a while, and then all of it goes.
+func TestLogsOfARemovedPod(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.GC.KeepLogs = 5 * time.Second
+	port := freePort(t)
+	w.write("talk.yaml", manifest("{name: talk}", `{name: app, image: "busybox:stable", command: ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo hi; sleep 3600 & wait"], ports: [{containerPort: 80, hostPort: `+port+`}]}`))
+	w.start()
+	w.await("it runs", running("talk"))
+	w.poll("it has said something", func() bool { return w.output(w.containers()["talk-node/app/0"].ID) == "hi\n" })
+	w.remove("talk.yaml")
+	w.await("it is gone", gone("talk"))
+	if got := w.output(w.containers()["talk-node/app/0"].ID); got != "hi\nbye\n" {
+		t.Errorf("its log says %q", got)
+	}
+	if n := len(w.ids()); n != 0 {
+		t.Errorf("%d containers run still", n)
+	}
+	w.poll("its containers and its folder are gone", func() bool {
+		left, err := os.ReadDir(w.cfg.RootDir + "/pods")
+		return len(w.list()) == 0 && len(left) == 0 && err == nil
+	})
+}

@@ -37,6 +37,7 @@ type OnceConfig struct {
 // is reported. It returns nil when all did and succeeded, else an error that wraps
 // ErrNotStarted and gives the reasons, and leaves the pods as they are but with Down.
 func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, report func(server.Pod)) error {
+	cfg.GC.KeepLogs = 0 // whoever waits for the end of a pod has its output then
 	return withParts(cfg, log, func(p *parts) error {
 		if err := p.prepareNode(ctx); err != nil {
 			return err

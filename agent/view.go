@@ -27,7 +27,9 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 	}
 	policy := cfg.policy()
 	for _, v := range snap.Pods {
-		s.Pods = append(s.Pods, podView(v, policy))
+		if !v.Gone() {
+			s.Pods = append(s.Pods, podView(v, policy))
+		}
 	}
 	for _, src := range snap.Sources {
 		s.Ready = s.Ready && (src.Spoken || src.Problem != "")

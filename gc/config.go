@@ -13,6 +13,8 @@ type Config struct {
 	// are looked at once in ContainerPeriod, 0 for a minute.
 	Containers      *Policy
 	ContainerPeriod time.Duration
+	// KeepLogs is for how long the containers of a removed pod stay after they ended.
+	KeepLogs time.Duration
 	// Images says which images stay, nil as [DefaultImagePolicy] does; they are looked
 	// at once in ImagePeriod, 0 for five minutes.
 	Images      *ImagePolicy

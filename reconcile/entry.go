@@ -141,7 +141,7 @@ func (s *state) input(e *entry) Input {
 		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
-		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, Now: time.Now(), Wall: s.cfg.Wall(),
+		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.cfg.KeepLogs, Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	for uid, rec := range e.records {
 		var out time.Time

@@ -79,6 +79,9 @@ type Input struct {
 	// of Now; zero where they are not.
 	Ending time.Time
 	Node   Node
+	// KeepLogs is for how long containers of a pod that nobody wants stay after they
+	// ended.
+	KeepLogs time.Duration
 	// Now is the monotonic clock, Wall the time to remember and show.
 	Now, Wall time.Time
 

@@ -83,6 +83,9 @@ type Config struct {
 	Parallel int
 	// Period is that of the full look; 0 is 5 min.
 	Period time.Duration
+	// KeepLogs is for how long containers of a pod that nobody wants stay after they
+	// ended, unless it comes back; 0 is not at all.
+	KeepLogs time.Duration
 	// Wall is the clock for times that are remembered and shown; nil is time.Now.
 	Wall func() time.Time
 	// LookOnly makes plans and takes none of their steps.

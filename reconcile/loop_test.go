@@ -50,6 +50,8 @@ type rig struct {
 	ahead atomic.Int64
 	// asked counts how often the engine was asked what it can do.
 	asked atomic.Int64
+	// keepLogs is that of the next loop.
+	keepLogs time.Duration
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -71,7 +73,7 @@ func inRig(t *testing.T, f func(*rig)) {
 func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	r.node.Pinning = r.pinning
-	r.loop = reconcile.New(reconcile.Config{Node: r.node, Policy: policy, Wall: wall}, reconcile.Deps{
+	r.loop = reconcile.New(reconcile.Config{Node: r.node, Policy: policy, Wall: wall, KeepLogs: r.keepLogs}, reconcile.Deps{
 		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Credentials: keyring{&r.login},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)

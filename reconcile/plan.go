@@ -34,6 +34,9 @@ func PlanPod(in Input) Plan {
 	plan.Steps = in.teardown(want, uid, current, former)
 	plan.Ending = slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Verb == StopContainer })
 	in.leave(&plan, uid, current, former)
+	if want == nil {
+		in.keepLogs(&plan)
+	}
 	if want == nil || len(plan.Steps) > 0 {
 		in.holdBack(&plan)
 		// Replacement is in order: nothing starts before the old one is gone.

@@ -100,3 +100,25 @@ func (in Input) removal(list []runtime.Container, reason Reason) []Step {
 	}
 	return steps
 }
+
+// keepLogs leaves containers of a pod that nobody wants where they are for a while
+// after they ended, so that their logs can be read to the end, and with them all that
+// is to go after them. Their network goes at once.
+func (in Input) keepLogs(plan *Plan) {
+	last := -1 // wave of those that stay
+	plan.Steps = slices.DeleteFunc(plan.Steps, func(s Step) bool {
+		ended := in.Learnt[s.ID].Ended
+		until := ended.Add(in.KeepLogs)
+		if s.Verb != RemoveContainer || s.Container == runtime.SandboxName || ended.IsZero() || !in.Now.Before(until) {
+			return false
+		}
+		last = s.Wave // that of all containers
+		if plan.Wake.IsZero() || until.Before(plan.Wake) {
+			plan.Wake = until
+		}
+		return true
+	})
+	if last >= 0 {
+		plan.Steps = slices.DeleteFunc(plan.Steps, func(s Step) bool { return s.Wave > last })
+	}
+}

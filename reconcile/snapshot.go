@@ -49,6 +49,13 @@ type View struct {
 // Settled reports whether the pod is as it should be, or waits for a timer.
 func (v View) Settled() bool { return !v.Busy && v.Plan.Settled() }
 
+// Gone reports whether nothing is left of a pod that nobody wants but containers that
+// ended, with their logs, and nothing is to be done about them yet.
+func (v View) Gone() bool {
+	return v.Removing && v.Settled() && v.Plan.Kept == "" && v.Plan.Blocked == (Waiting{}) && !v.Plan.Wake.IsZero() &&
+		!slices.ContainsFunc(v.Containers, func(c runtime.Container) bool { return c.State == runtime.Running })
+}
+
 type waiter struct {
 	after uint64
 	reply chan<- Snapshot

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,7 +33,7 @@ type result struct {
 func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, seed%7 != 0, l, log)
-		w.collects = true
+		w.collects, w.keepLogs = true, time.Duration(seed%2)*time.Minute
 		d := newDriver(w, seed)
 		if d.play(steps) {
 			d.calm()

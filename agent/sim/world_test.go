@@ -93,6 +93,8 @@ type world struct {
 	lives int
 	// collects: the disk is full, so that every image goes that may.
 	collects bool
+	// keepLogs is for how long containers of removed pods stay.
+	keepLogs time.Duration
 }
 
 func newWorld(seed uint64, hints bool, l lies, log *slog.Logger) *world {
@@ -178,7 +180,7 @@ func (w *world) startAgent(fuse int) {
 	}
 	images := w.imageCollector(i, rt, store)
 	deps.Ran = images.Ran
-	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall}, deps)
+	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall, KeepLogs: w.keepLogs}, deps)
 	w.agent = i
 	go func() {
 		if w.lies.atStart != nil {

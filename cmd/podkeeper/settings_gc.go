@@ -28,7 +28,7 @@ type gcSettings struct {
 
 func (g *gcSettings) flags(f *pflag.FlagSet) {
 	dead, images := agent.DefaultDead(), agent.DefaultImages()
-	f.DurationVar(&g.deadMinAge, "minimum-container-ttl-duration", dead.MinAge, "for how long a dead container stays at least")
+	f.DurationVar(&g.deadMinAge, "minimum-container-ttl-duration", dead.MinAge, "for how long a dead container stays at least, so that its log can be read, also one of a removed pod")
 	f.IntVar(&g.deadPerContainer, "maximum-dead-containers-per-container", dead.PerContainer, "how many dead ones stay of each container of a pod; the newest always does where another may follow; -1 is no limit")
 	f.IntVar(&g.dead, "maximum-dead-containers", dead.Total, "how many dead containers stay on the node; -1 is no limit")
 	f.StringVar(&g.imageGC, "image-gc", "on", "whether images that nobody needs are removed: `on|off`")
@@ -63,6 +63,7 @@ func (g *gcSettings) gc(check func(flag string, err error)) agent.GCConfig {
 	check("pinned-images", errors.Join(errs...))
 	return agent.GCConfig{
 		Containers: &agent.DeadPolicy{MinAge: g.deadMinAge, PerContainer: g.deadPerContainer, Total: g.dead},
+		KeepLogs:   g.deadMinAge,
 		Images: &agent.ImagePolicy{
 			Off: g.imageGC == "off", High: g.imageHigh, Low: g.imageLow, MinAge: g.imageMinAge, MaxAge: g.imageMaxAge,
 			Pinned: g.pinned, Foreign: g.imageForeign,

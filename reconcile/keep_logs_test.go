@@ -1,0 +1,83 @@
+package reconcile_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// there says what is in the engine of a pod, containers and sandboxes, and how many
+// of them run.
+func (r *rig) there(name string) (containers, sandboxes, running int) {
+	for _, c := range r.engine.Containers() {
+		switch {
+		case c.Key.Name != name+"-node":
+			continue
+		case c.IsSandbox():
+			sandboxes++
+		default:
+			containers++
+		}
+		if c.State == runtime.Running {
+			running++
+		}
+	}
+	return containers, sandboxes, running
+}
+
+func gone(snap reconcile.Snapshot, name string) bool {
+	for _, v := range snap.Pods {
+		if strings.HasPrefix(v.Object.Name, name+"-") {
+			return v.Gone()
+		}
+	}
+	return true
+}
+
+// What a removed pod wrote last can be read for a while: its containers stay, and
+// hold no port and no network, and keep no pod from taking its place.
+func TestLogsOfARemovedPodStay(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.stop()
+		r.keepLogs = time.Minute
+		r.start(reconcile.Policy{})
+		web := manifest("web", "", "{name: c, image: present:1, "+port+"80}]}")
+		r.want(web)
+		r.after(time.Second)
+		r.want(manifest("other", "", "{name: c, image: present:1, "+port+"80}]}"))
+		snap := r.after(40 * time.Second)
+		if c, _, running := r.there("web"); c != 1 || running != 0 || !gone(snap, "web") {
+			t.Errorf("soon after: %d containers, %d run, gone %v; want one that ended, of a pod that is gone", c, running, gone(snap, "web"))
+		}
+		if got := phases(snap)["other"]; got != v1.PodRunning {
+			t.Errorf("the pod that takes its port is %s", got)
+		}
+		snap = r.after(time.Minute)
+		if c, sandboxes, _ := r.there("web"); c != 0 || sandboxes != 0 || len(snap.Pods) != 1 {
+			t.Errorf("later: %d containers and %d sandboxes of %d pods", c, sandboxes, len(snap.Pods))
+		}
+		// One that comes back does not wait.
+		r.want(web)
+		r.after(time.Second)
+		r.want()
+		r.after(40 * time.Second)
+		r.want(web)
+		if got := phases(r.after(time.Second))["web"]; got != v1.PodRunning {
+			t.Errorf("the pod that came back is %s", got)
+		}
+		// One that ended long ago goes at once.
+		once := manifest("once", "", `{name: c, image: present:1, command: ["exit=0"]}`) + "  restartPolicy: Never\n"
+		r.want(once)
+		r.after(2 * time.Minute)
+		r.want()
+		r.after(time.Second)
+		if c, _, _ := r.there("once"); c != 0 {
+			t.Errorf("%d containers of a pod that had ended before it was removed", c)
+		}
+	})
+}
