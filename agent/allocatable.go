@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/kernel"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -19,8 +20,19 @@ func (cfg Config) shares(node reconcile.Node) (reconcile.Allocatable, reconcile.
 	if err != nil {
 		err = errors.Join(err, unknown)
 	}
-	left, failed := cfg.Node.allocatable(node.Allocatable, 0)
+	left, failed := cfg.Node.allocatable(node.Allocatable, keptFree(cfg.Eviction.Policy, node.Memory))
 	return left, pinning, errors.Join(err, failed)
+}
+
+// keptFree returns how much memory is to stay free for good: below that, pods are
+// evicted at once. As for a kubelet, it is therefore not for pods.
+func keptFree(policy EvictionPolicy, memory int64) int64 {
+	for _, t := range policy.Thresholds {
+		if t.Signal == gc.MemoryAvailable && !t.Soft {
+			return t.Amount.Of(memory)
+		}
+	}
+	return 0
 }
 
 // allocatable returns what pods may ask for together: what the machine has, less what

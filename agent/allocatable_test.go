@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -29,7 +31,10 @@ func TestReservedResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := int64(info.Totalram)*int64(info.Unit) - 1<<30
+	// What is to stay free is not for those that come, but those that are there can
+	// use it.
+	held := int64(info.Totalram)*int64(info.Unit) - 1<<30
+	memory := held - 32<<20
 	milli := goruntime.NumCPU()*1000 - 300
 
 	w := newWorld(t)
@@ -38,6 +43,10 @@ func TestReservedResources(t *testing.T) {
 		System:   agent.Reserved{Memory: 768 << 20, CPU: 200, PIDs: 100},
 		Kube:     agent.Reserved{Memory: 256 << 20, CPU: 100, PIDs: 50},
 	}
+	w.cfg.Eviction.Policy = gc.EvictionPolicy{Thresholds: []gc.Threshold{
+		{Signal: gc.MemoryAvailable, Soft: true, Grace: time.Hour, Amount: gc.Amount{Value: 64 << 20}},
+		{Signal: gc.MemoryAvailable, Amount: gc.Amount{Value: 32 << 20}},
+	}}
 	w.write("small.yaml", manifest("{name: small}", sleeping("c")))
 	w.write("large.yaml", manifest("{name: large}", sleeping("c", fmt.Sprintf("resources: {requests: {memory: %d}}", memory+1))))
 	w.write("wide.yaml", manifest("{name: wide}", sleeping("c", fmt.Sprintf("resources: {requests: {cpu: %dm}}", milli+1))))
@@ -54,7 +63,7 @@ func TestReservedResources(t *testing.T) {
 	}
 	const kubepods = 3 // above a container of a best effort pod
 	c := w.cgroup(w.inspect(w.containers()["small-node/c/0"].ID).State.Pid)
-	c.check(kubepods, "memory", "memory.limit_in_bytes", strconv.FormatInt(memory, 10), "memory.max", strconv.FormatInt(memory, 10))
+	c.check(kubepods, "memory", "memory.limit_in_bytes", strconv.FormatInt(held, 10), "memory.max", strconv.FormatInt(held, 10))
 	shares := milli * 1024 / 1000
 	c.check(kubepods, "cpu", "cpu.shares", strconv.Itoa(shares), "cpu.weight", strconv.Itoa(1+(shares-2)*9999/262142))
 	c.check(kubepods, "processes", "pids.max", strconv.Itoa(pids-150), "pids.max", strconv.Itoa(pids-150))
