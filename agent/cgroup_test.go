@@ -113,7 +113,9 @@ func TestPodCgroups(t *testing.T) {
 	both.check(1, "cpu", "cpu.cfs_quota_us", "75000", "cpu.max", "75000 100000")
 	both.check(1, "weight", "cpu.shares", "512", "cpu.weight", "20")
 	both.check(1, "pids", "pids.max", "50", "pids.max", "50")
-	both.check(0, "pids of the container", "pids.max", "max", "pids.max", "max")
+	if got := w.inspect(ids["burstable-node/a/0"]).HostConfig.PidsLimit; got != nil {
+		t.Errorf("the container has a limit of %d processes besides", *got)
+	}
 	both.check(0, "memory of the container", "memory.limit_in_bytes", "67108864", "memory.max", "67108864")
 	both.check(2, "weight of the class", "cpu.shares", "1024", "cpu.weight", "39")
 	of("open", "a").check(1, "memory", "memory.limit_in_bytes", unlimited, "memory.max", "max")
