@@ -82,7 +82,7 @@ func (r *Reader) Pod(t Target) Pod {
 			fault = err
 		}
 	}
-	r.note("what pods use", fault)
+	r.note("what pod "+string(t.UID)+" uses", fault)
 	return p
 }
 

@@ -38,11 +38,14 @@ func NewReader(log *slog.Logger) *Reader {
 func (r *Reader) note(what string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.said[what]
-	r.said[what] = err != nil
-	if err != nil && !was {
+	if err == nil {
+		delete(r.said, what)
+		return
+	}
+	if !r.said[what] {
 		r.log.Warn(what+" is not known", "err", err)
 	}
+	r.said[what] = true
 }
 
 // hierarchies returns where the controllers are mounted.

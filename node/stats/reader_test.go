@@ -2,12 +2,15 @@ package stats_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,6 +128,53 @@ func TestAFilesystemThatCannotBeTold(t *testing.T) {
 	}
 	if n := r.Node(stats.Paths{Root: gone}); n.NodeFS == nil {
 		t.Error("it is there now")
+	}
+}
+
+// inCgroup starts a process in a cgroup of that name, as a container has one.
+func inCgroup(t *testing.T, name string) (pid int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "read line; exec sleep 3600")
+	there, err := cmd.StdinPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	trees := []string{"/sys/fs/cgroup"} // v2
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
+		trees = []string{"/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"}
+	}
+	for _, tree := range trees {
+		dir := filepath.Join(tree, name)
+		check(t, os.Mkdir(dir, 0o700))
+		t.Cleanup(func() { check(t, os.Remove(dir)) })
+		check(t, os.WriteFile(dir+"/cgroup.procs", []byte(strconv.Itoa(cmd.Process.Pid)), 0))
+	}
+	t.Cleanup(func() { // before the cgroups go
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	there.Close() // what it becomes now is counted there
+	return cmd.Process.Pid
+}
+
+func TestAProcessStandsForItsContainerOnly(t *testing.T) {
+	id := fmt.Sprintf("podkeeper-test-%d", os.Getpid())
+	pid := inCgroup(t, id)
+	r := stats.NewReader(slog.New(slog.DiscardHandler))
+	read := func(id string) stats.Container {
+		return r.Pod(stats.Target{UID: "u1", HostNetwork: true, Containers: map[string]stats.Process{"app": {ID: id, PID: pid}}}).Containers["app"]
+	}
+	for deadline := time.Now().Add(10 * time.Second); read(id).WorkingSet == nil && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if own := read(id); own.WorkingSet == nil || own.Processes == nil || *own.Processes != 1 {
+		t.Errorf("the container of the process: %+v", own)
+	}
+	if kills, ok := r.OOMKills(stats.Process{ID: id, PID: pid}); kills != 0 || !ok {
+		t.Errorf("%d kills (%t)", kills, ok)
+	}
+	// The container ended, and its process's number is this one's now.
+	if diff := cmp.Diff(stats.Container{}, read("podkeeper-other")); diff != "" {
+		t.Errorf("told of another's process:\n%s", diff)
 	}
 }
 
