@@ -106,11 +106,11 @@ func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // startAgent starts the binary; host is the engine's address, "" the real one.
-func (b *bench) startAgent(ctx context.Context, host string) (*agent, error) {
+func (b *bench) startAgent(ctx context.Context, host string, flags ...string) (*agent, error) {
 	if host == "" {
 		host = "unix://" + b.socket
 	}
-	cmd := b.command(ctx, "run", "--manifests", b.own("manifests"), "--hostname-override", "node", "--docker-host", host)
+	cmd := b.command(ctx, append([]string{"run", "--manifests", b.own("manifests"), "--hostname-override", "node", "--docker-host", host}, flags...)...)
 	log, err := os.Create(b.own("agent.log"))
 	if err != nil {
 		return nil, err
