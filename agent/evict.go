@@ -29,12 +29,10 @@ type eviction struct {
 	views map[types.UID]reconcile.View
 }
 
-// evict runs the evictor until ctx ends.
+// evict runs the evictor until ctx ends. Without any thresholds it still holds pods
+// to their own limits.
 func (p *parts) evict(ctx context.Context) error {
 	cfg := p.cfg.Eviction
-	if len(cfg.Policy.Thresholds) == 0 && cfg.Policy.LowDisk == 0 {
-		return nil
-	}
 	e := &eviction{parts: p}
 	alarm := make(chan struct{}, 1)
 	watched := make(chan struct{})

@@ -171,7 +171,7 @@ func TestEvictionByMemory(t *testing.T) {
 // TestEvictionByOwnLimit has a pod write more to a volume than that may hold.
 func TestEvictionByOwnLimit(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Eviction = gc.EvictionConfig{Policy: gc.EvictionPolicy{LowDisk: 1}, Period: time.Second}
+	w.cfg.Eviction = gc.EvictionConfig{Period: time.Second}
 	w.write("other.yaml", manifest("{name: other}", sleeping("a")))
 	w.write("over.yaml", w.mountsData("over", once("dd if=/dev/zero of=/data/f bs=1M count=5"), "{sizeLimit: 2Mi}"))
 	w.start()

@@ -11,4 +11,7 @@
 //
 // Under disk pressure the collectors of containers and of images can be asked to
 // reclaim all that may go.
+//
+// The [Evictor] takes nothing itself. It judges what the node is short of, and
+// states which pods have to end for that; the loop is told, and acts.
 package gc

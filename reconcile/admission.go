@@ -80,7 +80,8 @@ func (s *state) admit(e *entry, in *Input) {
 		in.Refused = lacks
 		s.sayRefused(e, lacks)
 		return
-	case e.admitted != nil && e.admitted.Hash == want.Hash:
+	case e.admitted != nil && e.admitted.Hash == want.Hash && (pressed == (Waiting{}) || len(in.Observed) > 0):
+		// One of which nothing is there yet waits, as if it had come after the pressure.
 	case up:
 		s.ledger.Release(e.key)
 		s.hold(want) // it has them in fact

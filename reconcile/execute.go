@@ -189,7 +189,7 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case EmptyFolder:
 		return runtime.Container{}, errors.Join(
 			j.deps.Logs.Unlink(s.Pod, s.UID),
-			removeVolumes(j.deps, s.UID),
+			vacate(ctx, j.deps, s.UID),
 		)
 	case RemoveFolder:
 		return runtime.Container{}, errors.Join(

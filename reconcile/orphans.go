@@ -72,21 +72,22 @@ func (s *state) claimed(uid types.UID) bool {
 	return false
 }
 
-// removeFolder removes a pod's cgroup, then its folder, which says whose the cgroup is,
-// and what is mounted in it.
+// removeFolder removes all that a pod has on the node, its folder last: that says
+// whose the rest is.
 func removeFolder(ctx context.Context, deps Deps, uid types.UID) error {
-	if deps.Cgroups != nil {
-		if err := deps.Cgroups.RemovePod(ctx, uid); err != nil {
-			return err
-		}
-	}
-	if err := removeVolumes(deps, uid); err != nil {
+	if err := vacate(ctx, deps, uid); err != nil {
 		return err
 	}
 	return deps.Store.RemovePod(uid)
 }
 
-func removeVolumes(deps Deps, uid types.UID) error {
+// vacate removes a pod's cgroup and volumes, and leaves what is remembered of it.
+func vacate(ctx context.Context, deps Deps, uid types.UID) error {
+	if deps.Cgroups != nil {
+		if err := deps.Cgroups.RemovePod(ctx, uid); err != nil {
+			return err
+		}
+	}
 	if err := deps.Volumes.Remove(uid); err != nil {
 		return fmt.Errorf("remove volumes of %s: %w", uid, err)
 	}

@@ -156,13 +156,6 @@ func (c *checker) notes(p *v1.Pod) {
 			Reason: "has no effect here on a container with a runAsGroup: " + besideGroup,
 		})
 	}
-	for i, v := range p.Spec.Volumes {
-		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.Medium == v1.StorageMediumDefault {
-			c.findings = append(c.findings, Finding{
-				Path: fmt.Sprintf("spec.volumes[%d].emptyDir.sizeLimit", i), Verdict: Accepted, Reason: "has no effect here yet: eviction comes with the next version; that of medium Memory holds",
-			})
-		}
-	}
 }
 
 // asksForImageGroups reports whether a pod asks for the groups that its images have

@@ -100,10 +100,8 @@ status: {phase: Running, hostIP: 1.2.3.4}
 			"accepted metadata.resourceVersion has no effect here: it is an API server's to set",
 			"accepted spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution has no effect here: there is no scheduler, and one node",
 			"accepted spec.affinity.podAffinity has no effect here: there is no scheduler, and one node",
-			"accepted spec.containers[0].resources.limits[ephemeral-storage] has no effect here: how much disk a container takes is not limited",
 			"accepted spec.schedulerName has no effect here: there is no scheduler, and one node",
 			"accepted spec.tolerations has no effect here: the node has no taints",
-			"accepted spec.volumes[0].emptyDir.sizeLimit has no effect here yet: eviction comes with the next version; that of medium Memory holds",
 			"accepted status has no effect here: it is found out, not given",
 		}},
 		"what has no effect and may be missed is a warning": {`

@@ -21,8 +21,6 @@ const (
 
 	ofAgent = "it is the agent's to set"
 
-	onDisk = "how much disk a container takes is not limited"
-
 	onHugePages = "huge pages that are set aside (no container is kept to its share of them)"
 )
 

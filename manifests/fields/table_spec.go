@@ -56,7 +56,7 @@ func spec() []Rule {
 		{Path: "spec.schedulingGates", Verdict: Accepted, Class: None, Reason: noScheduler},
 		{Path: "spec.schedulingGroup", Verdict: Accepted, Class: None, Reason: noScheduler},
 		{Path: "spec.tolerations", Verdict: Accepted, Class: None, Reason: "the node has no taints"},
-		{Path: "spec.priority", Verdict: Acted, Class: Live, Tests: tests("reconcile.TestOOMScoreAdj", "manifests.TestPriority")},
+		{Path: "spec.priority", Verdict: Acted, Class: Live, Tests: tests("gc.TestRank", "reconcile.TestOOMScoreAdj", "manifests.TestPriority")},
 		{Path: "spec.priorityClassName", Verdict: Acted, Class: Live, But: "one of your own needs spec.priority beside it, else it is 0", Tests: tests("reconcile.TestOOMScoreAdj", "manifests.TestPriority")},
 		{Path: "spec.preemptionPolicy", Verdict: Accepted, Class: None, Reason: noScheduler},
 		{Path: "spec.evictionResponders", Verdict: Accepted, Class: None, Reason: "evictions are not asked for through an API here"},

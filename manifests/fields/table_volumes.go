@@ -18,7 +18,7 @@ func volumes() []Rule {
 	kinds := []Rule{
 		{Path: "emptyDir", Verdict: Acted, Tests: tests("agent.TestLifeOfAnEmptyDir")},
 		{Path: "emptyDir.medium", Verdict: Acted, Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryC071", "node/volume.TestHugePages")},
-		{Path: "emptyDir.sizeLimit", Verdict: Acted, But: "that of medium Memory; on disk nothing holds to it yet", Tests: tests("agent.TestEmptyDirInMemory", "node/volume.TestMemoryIsBoundedByThePod")},
+		{Path: "emptyDir.sizeLimit", Verdict: Acted, But: "a pod that puts more on the disk is evicted; one of medium Memory holds no more", Tests: tests("agent.TestEvictionByOwnLimit", "agent.TestEmptyDirInMemory", "node/volume.TestMemoryIsBoundedByThePod")},
 		{Path: "emptyDir.mode", Verdict: Acted, Tests: tests("agent.TestKindsOfVolumes", "node/volume.TestFSGroupOfOtherKindsC073")},
 		{Path: "hostPath", Verdict: Acted, Tests: tests("agent.TestHostPathTypes", "agent.TestHostPathSocket", "agent.TestDevices")},
 		{Path: "configMap", Verdict: Acted, Tests: tests("agent.TestEditOfAConfigMap", "agent.TestPodThatWaitsForAVolume", "reconcile.TestContent")},
