@@ -179,11 +179,13 @@ func TestTerminationReasons(t *testing.T) {
 		"a child was, the main process ended later": {runtime.Container{State: runtime.Exited, ExitCode: 143, OOMKilled: true}, "Error"},
 		"a child was, the main process succeeded":   {runtime.Container{State: runtime.Exited, ExitCode: 0, OOMKilled: true}, "Completed"},
 		"killed by hand":                            {runtime.Container{State: runtime.Exited, ExitCode: 137}, "Error"},
+		"a child was, and we had to kill the rest":  {runtime.Container{ID: "stopped", State: runtime.Exited, ExitCode: 137, OOMKilled: true}, "Error"},
 		"could not start":                           {runtime.Container{State: runtime.Created, ExitCode: 127, Error: "no such file"}, "ContainerCannotRun"},
 	} {
-		c.c.Name, c.c.ID = "c", "id"
+		c.c.Name = "c"
 		p := portPod("p")
-		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, reconcile.State{}.Fold([]runtime.Container{c.c}), nil, start)
+		was := reconcile.State{Containers: map[string]reconcile.ContainerState{"c": {Attempt: -1, Ended: -1, Stopped: reconcile.Stopped{ID: "stopped"}}}}
+		status := reconcile.Status(reconcile.Plan{Pod: p, Finished: true}, []runtime.Container{c.c}, was.Fold([]runtime.Container{c.c}), nil, start)
 		got := status.ContainerStatuses[0].State.Terminated
 		if got == nil || got.Reason != string(c.want) || int(got.ExitCode) != c.c.ExitCode {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)

@@ -285,6 +285,10 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 	}
 	if s.Stopped.ID == c.ID {
 		s.Last.Message = cmp.Or(s.Last.Message, s.Stopped.Message)
+		if s.Last.Reason == OOMKilled {
+			// The SIGKILL was ours, after the grace period; the engine's flag is of a child.
+			s.Last.Reason = Failed
+		}
 	}
 	return s
 }
