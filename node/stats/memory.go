@@ -48,9 +48,8 @@ func (r *Reader) WatchMemory(ctx context.Context, below []int64, notify func()) 
 // thresholds returns at which use of memory so much is available as in below. What
 // is not available already needs no notice.
 func (r *Reader) thresholds(below []int64) []int64 {
-	m, _ := r.memory()
-	all, err := r.machine()
-	if m.Available == nil || err != nil || all.MemoryUsage == nil {
+	m, all := r.memory()
+	if m.Available == nil || all.MemoryUsage == nil {
 		return nil
 	}
 	var list []int64

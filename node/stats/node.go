@@ -21,7 +21,8 @@ type Paths struct {
 // a call for each filesystem.
 func (r *Reader) Node(paths Paths) Node {
 	n := Node{Time: time.Now()}
-	n.Memory, n.CPU = r.memory()
+	memory, all := r.memory()
+	n.Memory, n.CPU = memory, all.CPU
 	var err error
 	n.PIDs, err = pids()
 	r.note("the number of processes", err)
@@ -31,7 +32,8 @@ func (r *Reader) Node(paths Paths) Node {
 	return n
 }
 
-func (r *Reader) memory() (NodeMemory, *time.Duration) {
+// memory returns what is known of the machine's memory, and of everything that runs.
+func (r *Reader) memory() (NodeMemory, Cgroup) {
 	var m NodeMemory
 	capacity, err := machine.GetMachineMemoryCapacity()
 	r.note("the machine's memory", err)
@@ -44,7 +46,7 @@ func (r *Reader) memory() (NodeMemory, *time.Duration) {
 	if m.Capacity != nil && m.WorkingSet != nil {
 		m.Available = new(max(*m.Capacity-*m.WorkingSet, 0))
 	}
-	return m, all.CPU
+	return m, all
 }
 
 // machine reads the root of all cgroups.
