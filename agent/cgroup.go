@@ -110,10 +110,6 @@ func (g *podCgroups) accept(ctx context.Context, f runtime.Features) error {
 
 // foreign says whose pods there are, besides ours, where ours are to be (law 6).
 func (g *podCgroups) foreign(ctx context.Context) error {
-	uids, err := g.Running()
-	if err != nil || len(uids) == 0 {
-		return err
-	}
 	ours := make(map[types.UID]bool)
 	folders, err := g.entries("pods")
 	if err != nil {
@@ -122,7 +118,11 @@ func (g *podCgroups) foreign(ctx context.Context) error {
 	for _, uid := range folders {
 		ours[types.UID(uid)] = true
 	}
-	list, err := g.list(ctx)
+	uids, err := g.Running(ours)
+	if err != nil || len(uids) == 0 {
+		return err
+	}
+	list, err := g.list(ctx) // a folder may be lost
 	if err != nil {
 		return err
 	}

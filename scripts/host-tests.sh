@@ -6,7 +6,8 @@
 #   scripts/host-tests.sh root@host
 #   scripts/host-tests.sh ssh -p 2222 -i key root@host     any command that takes a remote one
 #
-# TESTS are lines of "package pattern" (default: those that hang on cgroups).
+# TESTS are lines of "package pattern" (default: those that hang on cgroups, on the
+# kernel, and on what is done beside running pods).
 # PATIENCE is how long a test of the agent waits for the engine (default 90s; an
 # emulated processor needs 15m).
 set -eu
@@ -16,8 +17,11 @@ cd "$(dirname "$0")/.."
 
 : "${GO:=go}" "${PATIENCE:=90s}"
 : "${TESTS:=node/cgroup .
-runtime/docker ^(TestContract|TestFeatures)\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
-agent ^(TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestProcessLimit|TestForeignPods|TestCgroupDriver|TestWithoutPodCgroups)\$}"
+node/kernel .
+node/stats .
+runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
+agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestProcessLimit|TestWithoutPodCgroups)\$
+agent ^(TestReservedResources|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestWhatAPodUses|TestImages.*|TestOnce.*)\$}"
 
 there=$("$@" 'mktemp -d')
 trap '"$@" "rm -rf $there"' EXIT

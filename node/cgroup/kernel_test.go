@@ -20,15 +20,21 @@ import (
 // The tests below make cgroups on this machine, of either version, in a place of
 // their own.
 
-// kernelTree returns the machine's cgroups and a tree of the test's own, by the driver
-// that this machine would have.
-func kernelTree(t *testing.T) (*cgroup.Tree, cgroup.Driver) {
+// eachDriver runs a test with a tree of its own in the machine's cgroups, by each driver
+// that this machine can have.
+func eachDriver(t *testing.T, test func(*testing.T, *cgroup.Tree, cgroup.Driver)) {
+	drivers := []cgroup.Driver{cgroup.Cgroupfs}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		drivers = append(drivers, cgroup.Systemd)
+	}
+	for _, d := range drivers {
+		t.Run(string(d), func(t *testing.T) { test(t, kernelTree(t, d), d) })
+	}
+}
+
+func kernelTree(t *testing.T, driver cgroup.Driver) *cgroup.Tree {
 	t.Helper()
 	root := fmt.Sprintf("podkeepertest%d", os.Getpid())
-	driver := cgroup.Cgroupfs
-	if _, err := os.Stat("/run/systemd/system"); err == nil {
-		driver = cgroup.Systemd
-	}
 	tree := cgroup.NewTree(cgroup.Host{}, "/"+root)
 	tree.Use(driver)
 	t.Cleanup(func() {
@@ -39,7 +45,7 @@ func kernelTree(t *testing.T) (*cgroup.Tree, cgroup.Driver) {
 	if _, err := tree.Version(); err != nil {
 		t.Fatal(err)
 	}
-	return tree, driver
+	return tree
 }
 
 // kernelFile returns what the kernel says in a cgroup, by its file of v1 or of v2.
@@ -61,8 +67,9 @@ func kernelFile(t *testing.T, h cgroup.Host, path, v1, v2 string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func TestLimitsInTheKernel(t *testing.T) {
-	tree, _ := kernelTree(t)
+func TestLimitsInTheKernel(t *testing.T) { eachDriver(t, limitsInTheKernel) }
+
+func limitsInTheKernel(t *testing.T, tree *cgroup.Tree, _ cgroup.Driver) {
 	if err := tree.SetNode(t.Context(), cgroup.Limits{CPUShares: 2048, Memory: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +111,9 @@ func TestLimitsInTheKernel(t *testing.T) {
 }
 
 // What is left in a pod's cgroup ends with it, whatever lies in it.
-func TestRemovePodKillsWhatIsLeft(t *testing.T) {
-	tree, driver := kernelTree(t)
+func TestRemovePodKillsWhatIsLeft(t *testing.T) { eachDriver(t, removePodKillsWhatIsLeft) }
+
+func removePodKillsWhatIsLeft(t *testing.T, tree *cgroup.Tree, driver cgroup.Driver) {
 	var pods []types.UID
 	for _, class := range []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBestEffort} {
 		uid := types.UID(strings.ToLower(string(class)))
@@ -130,7 +138,7 @@ func TestRemovePodKillsWhatIsLeft(t *testing.T) {
 		if pids, err := tree.Processes(inner); err != nil || !slices.Equal(pids, []int{left.Process.Pid}) {
 			t.Errorf("in it are %v, %v; want %d", pids, err, left.Process.Pid)
 		}
-		if running, err := tree.Running(); err != nil || !slices.Contains(running, uid) {
+		if running, err := tree.Running(nil); err != nil || !slices.Contains(running, uid) {
 			t.Errorf("pods with processes are %v, %v; want %s among them", running, err, uid)
 		}
 		if err := tree.RemovePod(t.Context(), uid); err != nil {
@@ -146,7 +154,7 @@ func TestRemovePodKillsWhatIsLeft(t *testing.T) {
 	if left, err := filepath.Glob("/sys/fs/cgroup/*" + driver.Path(fmt.Sprintf("podkeepertest%d", os.Getpid()), "kubepods") + "/*pod" + string(pods[0]) + "*"); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	if running, err := tree.Running(); err != nil || len(running) > 0 {
+	if running, err := tree.Running(nil); err != nil || len(running) > 0 {
 		t.Errorf("pods with processes are %v, %v", running, err)
 	}
 }

@@ -269,8 +269,9 @@ func (t *Tree) pods(d Driver, class v1.PodQOSClass) ([]types.UID, error) {
 	return uids, nil
 }
 
-// Running returns the pods, whoever made them, that have processes in their cgroups.
-func (t *Tree) Running() ([]types.UID, error) {
+// Running returns the pods, less those that are ours, that have processes in their
+// cgroups.
+func (t *Tree) Running(ours map[types.UID]bool) ([]types.UID, error) {
 	var running []types.UID
 	for _, d := range Drivers() {
 		for _, class := range []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort} {
@@ -279,6 +280,9 @@ func (t *Tree) Running() ([]types.UID, error) {
 				return nil, err
 			}
 			for _, uid := range uids {
+				if ours[uid] {
+					continue
+				}
 				busy, err := t.busy(podPath(d, t.root, class, uid))
 				if err != nil {
 					return nil, err
@@ -299,20 +303,22 @@ func (t *Tree) busy(path string) (bool, error) {
 	busy := false
 	for _, dir := range dirs {
 		err = errors.Join(err, filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
-			if err != nil || d.Name() != procsFile {
-				return ignoreGone(err)
+			if err == nil && d.Name() == procsFile {
+				var pids []int
+				pids, err = processes(filepath.Dir(at))
+				busy = len(pids) > 0
 			}
-			pids, err := processes(filepath.Dir(at))
-			busy = busy || len(pids) > 0
-			return ignoreGone(err)
+			switch {
+			case busy:
+				return fs.SkipAll
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			}
+			return err
 		}))
+		if busy {
+			return true, nil
+		}
 	}
-	return busy, err
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return false, err
 }
