@@ -34,6 +34,7 @@ func (r *Runtime) Exec(ctx context.Context, id string, command []string, most in
 }
 
 func (r *Runtime) exec(ctx context.Context, e *engine, id string, command []string, most int) (runtime.ExecResult, error) {
+	r.leftBehind(ctx, e, id)
 	exec, stream, err := r.startExec(ctx, e, id, command)
 	if exec == "" {
 		return runtime.ExecResult{}, err
@@ -78,7 +79,7 @@ func (r *Runtime) startExec(ctx context.Context, e *engine, id string, command [
 	case <-ctx.Done():
 		return "", none, ctx.Err()
 	}
-	created, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{AttachStdout: true, AttachStderr: true, Cmd: command})
+	created, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{AttachStdout: true, AttachStderr: true, DetachKeys: execMark, Cmd: command})
 	switch {
 	case ctx.Err() != nil:
 		return "", none, ctx.Err()

@@ -32,3 +32,9 @@ func (r *Runtime) ContainerBody(spec runtime.ContainerSpec) (*container.Config, 
 	req := containerRequest(r.settings, spec, r.current.Load().oomFloor)
 	return req.config, req.host
 }
+
+// ExecMark is what an agent's commands bear.
+const ExecMark = execMark
+
+// RootDir is the agent's.
+func (r *Runtime) RootDir() string { return r.cfg.RootDir }

@@ -34,6 +34,12 @@ func (r *Runtime) List(ctx context.Context) ([]runtime.Summary, error) {
 		}
 	}
 	r.ours.keep(age)
+	r.cleared.Range(func(id, _ any) bool {
+		if !r.ours.has(id.(string)) {
+			r.cleared.Delete(id)
+		}
+		return true
+	})
 	return ours, nil
 }
 
@@ -139,6 +145,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove container %s: %w", short(id), err)
 	}
 	r.ours.remove(id)
+	r.cleared.Delete(id)
 	return nil
 }
 

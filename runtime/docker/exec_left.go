@@ -1,0 +1,81 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// execMark is in every command that an agent has started: the keys with which
+// somebody leaves its terminal. It has none, so they are nobody's otherwise, and the
+// engine tells them, as the bytes that they send.
+const (
+	execMark    = "ctrl-],ctrl-^,ctrl-],ctrl-_"
+	execMarkHas = "\x1d\x1e\x1d\x1f"
+)
+
+// leftBehind ends what an earlier agent, that was killed, has left of its commands in
+// a container: the engine lets a command run on when nobody listens any more. It does
+// so once, before the first command of this agent in it.
+func (r *Runtime) leftBehind(ctx context.Context, e *engine, id string) {
+	first, _ := r.cleared.LoadOrStore(id, new(sync.Once))
+	first.(*sync.Once).Do(func() {
+		if err := r.endLeftBehind(ctx, e, id); err != nil && ctx.Err() == nil && !errors.Is(err, runtime.ErrNotFound) {
+			r.log.Warn("commands that an earlier agent has left in a container cannot be looked after", "id", id, "err", err)
+		}
+	})
+}
+
+func (r *Runtime) endLeftBehind(ctx context.Context, e *engine, id string) error {
+	in, err := r.lookup(ctx, e, id)
+	if err != nil || in.ContainerJSONBase == nil {
+		return classify(err)
+	}
+	var errs []error
+	for _, exec := range in.ExecIDs {
+		left, err := r.isLeftBehind(ctx, e, exec)
+		if left {
+			_, _, err = r.killExec(ctx, e, id, exec)
+		}
+		if errs = append(errs, err); left && err == nil {
+			r.log.Info("a command of an earlier agent ended", "id", id, "reason", "nobody waits for it any more")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isLeftBehind asks without the library's help, which does not tell the mark.
+func (r *Runtime) isLeftBehind(ctx context.Context, e *engine, exec string) (bool, error) {
+	ctx, cancel := r.limit(ctx, inspectTimeout)
+	defer cancel()
+	to := e.address.JoinPath("v"+e.ClientVersion(), "exec", exec, "json")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return false, err
+	}
+	answer, err := e.HTTPClient().Do(request)
+	if err != nil {
+		return false, classify(err)
+	}
+	defer answer.Body.Close()
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound: // it has ended since
+		return false, nil
+	default:
+		return false, fmt.Errorf("the engine answers %s", answer.Status)
+	}
+	var is struct {
+		Running    bool
+		DetachKeys []byte
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&is); err != nil {
+		return false, fmt.Errorf("read what the engine tells of a command: %w", err)
+	}
+	return is.Running && string(is.DetachKeys) == execMarkHas, nil
+}
