@@ -66,6 +66,9 @@ func (s *state) admit(e *entry, in *Input) {
 	}
 	forbidden := cmp.Or(in.Policy.refusal(want), in.Node.mismatch(want.Object), in.unsupported(want))
 	pressed := in.Pressure.refusal(want.Object)
+	if in.Shutdown != nil {
+		pressed = Waiting{NodeShutdown, "Pod was rejected as the node is shutting down."}
+	}
 	up := running(in.Observed, want.Hash)
 	if up && !remembered(in, want.Hash) {
 		s.room.Hold(want) // it has it in fact

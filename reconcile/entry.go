@@ -138,7 +138,7 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
-		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure,
+		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure, Shutdown: s.shutdown,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.cfg.KeepLogs, Now: time.Now(), Wall: s.cfg.Wall(),

@@ -75,6 +75,8 @@ type Input struct {
 	Emptied map[types.UID]time.Time
 	// Pressure is what the node is short of.
 	Pressure Pressure
+	// Shutdown is that the machine goes down; nil where it does not.
+	Shutdown *Shutdown
 	// Ending is since when the containers of the pod are being ended, on the clock
 	// of Now; zero where they are not.
 	Ending time.Time

@@ -63,6 +63,8 @@ func (g *generationPlan) run() {
 		g.evict()
 	case g.plan.Finished:
 		g.finish()
+	case g.shuts():
+		g.shutDown()
 	case running:
 		g.stopStrays(sandbox.Ref())
 		g.retireSandboxes(sandbox)

@@ -30,6 +30,8 @@ const (
 	AppArmor                             Reason = "AppArmor"
 	SysctlForbidden                      Reason = "SysctlForbidden"
 	SupplementalGroupsPolicyNotSupported Reason = "SupplementalGroupsPolicyNotSupported"
+	NodeShutdown                         Reason = "NodeShutdown"
+	Terminated                           Reason = "Terminated"
 	Terminating                          Reason = "Terminating"
 	MemoryPressure                       Reason = "MemoryPressure"
 	DiskPressure                         Reason = "DiskPressure"

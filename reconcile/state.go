@@ -49,6 +49,7 @@ type state struct {
 	awaiting map[pod.Key]bool
 
 	pressure Pressure          // as told last
+	shutdown *Shutdown         // as told last
 	features *runtime.Features // nil until the engine has said
 	asked    bool              // for them, since a pod waits to hear
 	refused  error             // why the engine will not do

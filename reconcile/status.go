@@ -47,6 +47,9 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 	if plan.Blocked != (Waiting{}) {
 		status.Reason, status.Message = string(plan.Blocked.Reason), plan.Blocked.Message
 	}
+	if plan.Blocked.Reason == Terminated && !slices.ContainsFunc(observed, func(c runtime.Container) bool { return !c.IsSandbox() && c.State == runtime.Running }) {
+		status.Phase = v1.PodFailed
+	}
 	status.Conditions = conditions(object, status, s.initialized, up)
 	if slices.ContainsFunc(members(object), func(m member) bool { return restartsAll(m.Container) }) {
 		status.Conditions = append(status.Conditions, restartCondition(state.Restart, status.Phase))
