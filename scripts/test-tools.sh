@@ -11,6 +11,7 @@ need() { command -v "$1" >/dev/null || missing="$missing $2"; }
 
 need ip iproute2       # network namespaces for a private engine
 need iptables iptables # what that engine's networks need
+need dbus-daemon dbus-daemon # a message bus of the tests' own
 need docker-registry docker-registry # images to pull, on loopback
 
 [ -n "$missing" ] || exit 0

@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podkeeper/podkeeper/node/logind"
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime"
+)
+
+// ShutdownGroup is pods that are ended together when the machine goes down: see
+// reconcile.ShutdownGroup.
+type ShutdownGroup = reconcile.ShutdownGroup
+
+// loginManager is what holds the machine up: see logind.Manager.
+type loginManager interface {
+	MaxDelay() (time.Duration, error)
+	Hold(who, why string) (io.Closer, error)
+	Next(ctx context.Context) (down bool, err error)
+	Close()
+}
+
+// goingDown ends the pods in order before the machine goes down.
+type goingDown struct {
+	groups  []ShutdownGroup // by rising priority; none is nothing to do
+	connect func(context.Context) (loginManager, error)
+	loop    interface {
+		Shutdown(context.Context, *reconcile.Shutdown)
+		Snapshot(ctx context.Context, after uint64) (reconcile.Snapshot, error)
+	}
+	log *slog.Logger
+}
+
+// watchShutdown holds shutdowns of the machine up until ctx ends.
+func (p *parts) watchShutdown(ctx context.Context) error {
+	connect := func(ctx context.Context) (loginManager, error) { return logind.Connect(ctx) }
+	return goingDown{groups: p.cfg.Shutdown, connect: connect, loop: p.loop, log: p.log}.run(ctx)
+}
+
+// loginAgain is how long after the connection was lost it is made anew.
+const loginAgain = 5 * time.Second
+
+func (g goingDown) run(ctx context.Context) error {
+	if len(g.groups) == 0 {
+		return nil
+	}
+	for was := false; ctx.Err() == nil; was = true {
+		m, err := g.connect(ctx)
+		if err == nil {
+			err = g.watch(ctx, m)
+			m.Close()
+		} else if !was {
+			g.log.Warn("a shutdown of the machine will not wait for pods: systemd's login manager cannot be asked", "err", err)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		g.log.Warn("a shutdown of the machine does not wait for pods now", "err", err, "retry", loginAgain)
+		select {
+		case <-time.After(loginAgain):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// watch does what the login manager tells, until the connection or ctx ends.
+func (g goingDown) watch(ctx context.Context, m loginManager) error {
+	most, err := m.MaxDelay()
+	if err != nil {
+		return err
+	}
+	var all time.Duration
+	for _, group := range g.groups {
+		all += group.Grace
+	}
+	if most < all {
+		g.log.Warn("a shutdown of the machine waits for pods less long than they are given: raise InhibitDelayMaxSec",
+			"waits", most, "given", all, "cure", fmt.Sprintf("InhibitDelayMaxSec=%d in [Login] of /etc/systemd/logind.conf.d/podkeeper.conf, then systemctl kill -s HUP systemd-logind", int(all.Seconds())))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	news := make(chan bool)
+	group.Go(func() error {
+		for {
+			down, err := m.Next(ctx)
+			if err != nil {
+				return err
+			}
+			select {
+			case news <- down:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	group.Go(func() error { return g.follow(ctx, m, news) })
+	return group.Wait()
+}
+
+// follow holds a lock but while the machine goes down and all has ended.
+func (g goingDown) follow(ctx context.Context, m loginManager, news <-chan bool) error {
+	lock, err := m.Hold("podkeeper", "pods are given time to end")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if lock != nil {
+			lock.Close()
+		}
+	}()
+	ended := make(chan struct{}, 1) // room for one: nobody waits to tell
+	stop := func() {}
+	defer func() { stop() }()
+	for {
+		select {
+		case down := <-news:
+			stop()
+			if down {
+				g.log.Info("the machine goes down: pods are ended")
+				stop = g.begin(ctx, ended)
+				continue
+			}
+			stop = func() {}
+			g.log.Info("the machine does not go down after all: pods run again")
+			g.loop.Shutdown(ctx, nil)
+			if lock == nil {
+				if lock, err = m.Hold("podkeeper", "pods are given time to end"); err != nil {
+					return err
+				}
+			}
+		case <-ended:
+			g.log.Info("pods have ended: the machine may go down")
+			if lock != nil {
+				lock.Close()
+				lock = nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// begin ends the pods in a goroutine that tells ended. stop makes it give up, and
+// waits for it.
+func (g goingDown) begin(ctx context.Context, ended chan struct{}) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for turn := range g.groups {
+			g.end(ctx, reconcile.Shutdown{Groups: g.groups, Turn: turn})
+		}
+		if ctx.Err() == nil {
+			ended <- struct{}{}
+		}
+	}()
+	return func() {
+		cancel()
+		<-over
+		select { // what it told may be unread
+		case <-ended:
+		default:
+		}
+	}
+}
+
+// end ends the pods whose turn it is, and waits for them as long as they get.
+func (g goingDown) end(ctx context.Context, d reconcile.Shutdown) {
+	ctx, cancel := context.WithTimeout(ctx, d.Groups[d.Turn].Grace)
+	defer cancel()
+	g.loop.Shutdown(ctx, &d)
+	var after uint64
+	for {
+		snap, err := g.loop.Snapshot(ctx, after)
+		if err != nil {
+			return
+		}
+		after = max(snap.Revision, 1)
+		if !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool { return v.Plan.Pod != nil && d.Group(v.Plan.Pod.Object) <= d.Turn && runs(v) }) {
+			return
+		}
+	}
+}
+
+func runs(v reconcile.View) bool {
+	return slices.ContainsFunc(v.Containers, func(c runtime.Container) bool { return !c.IsSandbox() && c.State == runtime.Running })
+}
