@@ -87,6 +87,9 @@ type Config struct {
 
 	// Node is what is done about the machine itself.
 	Node NodeConfig
+	// Shutdown is whom a shutdown of the machine waits for, by rising priority; none is
+	// for nobody.
+	Shutdown []ShutdownGroup
 	// Admission says which pods the node lets in beside that.
 	Admission Admission
 
@@ -139,6 +142,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
 		group.Go(func() error { return p.tellSystemd(ctx) })
+		group.Go(func() error { return p.watchShutdown(ctx) })
 		group.Go(func() error { return p.dead.Run(ctx) })
 		group.Go(func() error { return p.images.Run(ctx) })
 		group.Go(func() error { return p.cgroups.keep(ctx, log) })

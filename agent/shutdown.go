@@ -22,6 +22,7 @@ type ShutdownGroup = reconcile.ShutdownGroup
 // loginManager is what holds the machine up: see logind.Manager.
 type loginManager interface {
 	MaxDelay() (time.Duration, error)
+	Preparing() (bool, error)
 	Hold(who, why string) (io.Closer, error)
 	Next(ctx context.Context) (down bool, err error)
 	Close()
@@ -54,7 +55,7 @@ func (g goingDown) run(ctx context.Context) error {
 	for was := false; ctx.Err() == nil; was = true {
 		m, err := g.connect(ctx)
 		if err == nil {
-			err = g.watch(ctx, m)
+			err = g.watch(ctx, m, was)
 			m.Close()
 		} else if !was {
 			g.log.Warn("a shutdown of the machine will not wait for pods: systemd's login manager cannot be asked", "err", err)
@@ -73,10 +74,19 @@ func (g goingDown) run(ctx context.Context) error {
 }
 
 // watch does what the login manager tells, until the connection or ctx ends.
-func (g goingDown) watch(ctx context.Context, m loginManager) error {
+func (g goingDown) watch(ctx context.Context, m loginManager, again bool) error {
 	most, err := m.MaxDelay()
 	if err != nil {
 		return err
+	}
+	if again { // it may have been called off while nobody listened
+		down, err := m.Preparing()
+		if err != nil {
+			return err
+		}
+		if !down {
+			g.loop.Shutdown(ctx, nil)
+		}
 	}
 	var all time.Duration
 	for _, group := range g.groups {
@@ -155,7 +165,7 @@ func (g goingDown) begin(ctx context.Context, ended chan struct{}) (stop func())
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		for turn := range g.groups {
+		for turn := 0; turn < len(g.groups) && ctx.Err() == nil; turn++ {
 			g.end(ctx, reconcile.Shutdown{Groups: g.groups, Turn: turn})
 		}
 		if ctx.Err() == nil {
@@ -184,7 +194,9 @@ func (g goingDown) end(ctx context.Context, d reconcile.Shutdown) {
 			return
 		}
 		after = max(snap.Revision, 1)
-		if !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool { return v.Plan.Pod != nil && d.Group(v.Plan.Pod.Object) <= d.Turn && runs(v) }) {
+		if !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool {
+			return v.Plan.Pod != nil && d.Group(v.Plan.Pod.Object) <= d.Turn && runs(v)
+		}) {
 			return
 		}
 	}

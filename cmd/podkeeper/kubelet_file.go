@@ -74,6 +74,10 @@ func kubeletFields() map[string]kubeletField {
 		"evictionMinimumReclaim":           {"eviction-minimum-reclaim", readMap("=")},
 		"evictionPressureTransitionPeriod": {"eviction-pressure-transition-period", readDuration},
 		"evictionMaxPodGracePeriod":        {"eviction-max-pod-grace-period", readInteger},
+
+		"shutdownGracePeriod":              {"shutdown-grace-period", readDuration},
+		"shutdownGracePeriodCriticalPods":  {"shutdown-grace-period-critical-pods", readDuration},
+		"shutdownGracePeriodByPodPriority": {"shutdown-grace-period-by-pod-priority", readShutdownGroups},
 	}
 }
 
@@ -392,9 +396,6 @@ const kubeletFieldsWithoutCounterpart = `
 	serializeImagePulls
 	serverTLSBootstrap
 	showHiddenMetricsForVersion
-	shutdownGracePeriod
-	shutdownGracePeriodByPodPriority
-	shutdownGracePeriodCriticalPods
 	singleProcessOOMKill
 	streamingConnectionIdleTimeout
 	syncFrequency

@@ -59,6 +59,7 @@ type settings struct {
 	evictSettings
 	eventSettings
 	admitSettings
+	shutdownSettings
 	gcSettings
 }
 
@@ -104,6 +105,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	s.evictSettings.flags(f)
 	s.eventSettings.flags(f)
 	s.admitSettings.flags(f)
+	s.shutdownSettings.flags(f)
 	s.gcSettings.flags(f)
 }
 
@@ -151,6 +153,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("resolv-conf", err)
 	policy := s.policy(check)
 	admission := s.admission(check)
+	shutdown := s.shutdown(check)
 	node := s.node(l, s.perQOS, check)
 	cgroups := s.cgroups(l, check)
 	eviction := s.eviction(check)
@@ -163,7 +166,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Manifests:  slices.DeleteFunc(slices.Clone(s.manifests), func(p string) bool { return p == "" }),
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
-		Strict: s.strict, Policy: policy, Node: node, Cgroups: cgroups, Events: events, Admission: admission, NoSourceCache: s.cache == "off",
+		Strict: s.strict, Policy: policy, Node: node, Cgroups: cgroups, Events: events, Admission: admission, Shutdown: shutdown, NoSourceCache: s.cache == "off",
 		GC: collected,
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,

@@ -53,6 +53,16 @@ func (m *Manager) MaxDelay() (time.Duration, error) {
 	return time.Duration(microseconds) * time.Microsecond, nil
 }
 
+// Preparing reports whether the machine is about to go down.
+func (m *Manager) Preparing() (bool, error) {
+	value, err := m.bus.Object("org.freedesktop.login1", "/org/freedesktop/login1").GetProperty(manager + ".PreparingForShutdown")
+	if err != nil {
+		return false, fmt.Errorf("read PreparingForShutdown of logind: %w", err)
+	}
+	down, _ := value.Value().(bool)
+	return down, nil
+}
+
 // Hold takes a lock that holds up the next shutdown, until it is closed.
 func (m *Manager) Hold(who, why string) (io.Closer, error) {
 	lock, err := m.login.Inhibit("shutdown", who, why, "delay")

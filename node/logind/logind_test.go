@@ -84,7 +84,7 @@ func privateBus(t *testing.T) *login {
 	if err := conn.Export(l, "/org/freedesktop/login1", manager); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prop.Export(conn, "/org/freedesktop/login1", prop.Map{manager: {"InhibitDelayMaxUSec": {Value: uint64(5_000_000)}}}); err != nil {
+	if _, err := prop.Export(conn, "/org/freedesktop/login1", prop.Map{manager: {"InhibitDelayMaxUSec": {Value: uint64(5_000_000)}, "PreparingForShutdown": {Value: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	if reply, err := conn.RequestName("org.freedesktop.login1", dbus.NameFlagDoNotQueue); err != nil || reply != dbus.RequestNameReplyPrimaryOwner {
@@ -104,6 +104,9 @@ func TestShutdownOverTheBus(t *testing.T) {
 	defer m.Close()
 	if most, err := m.MaxDelay(); most != 5*time.Second || err != nil {
 		t.Errorf("a shutdown is held up for %s at the most, %v", most, err)
+	}
+	if down, err := m.Preparing(); !down || err != nil {
+		t.Errorf("the machine is about to go down: %v, %v", down, err)
 	}
 	lock, err := m.Hold("podkeeper", "pods are ended")
 	if err != nil {
