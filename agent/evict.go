@@ -95,14 +95,21 @@ func (e *eviction) pods(ctx context.Context) ([]gc.Candidate, error) {
 		return nil, errors.New("the engine is away")
 	}
 	e.views = make(map[types.UID]reconcile.View)
+	for _, v := range snap.Pods {
+		e.views[v.Object.UID] = v
+	}
+	return Candidates(snap), nil
+}
+
+// Candidates returns the pods that could be evicted, without what they use.
+func Candidates(snap reconcile.Snapshot) []gc.Candidate {
 	var list []gc.Candidate
 	for _, v := range snap.Pods {
 		if c, ok := candidate(v); ok {
-			e.views[c.UID] = v
 			list = append(list, c)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // candidate returns a pod of which something runs, unless that is being ended
@@ -134,18 +141,24 @@ func (e *eviction) used(ctx context.Context, list []gc.Candidate, files bool) []
 	return out
 }
 
-// press tells the loop what has changed of how the node is.
-func (e *eviction) press(ctx context.Context, r gc.Report) {
+// Pressure is how the node is, as the loop is told.
+func Pressure(r gc.Report) reconcile.Pressure {
 	short := func(c pod.Cause) reconcile.Shortage {
 		return reconcile.Shortage{Message: r.Conditions[c].Message, Over: r.Conditions[c].Over}
 	}
-	now := reconcile.Pressure{Looked: true, Memory: short(pod.MemoryPressure), Disk: short(pod.DiskPressure), PIDs: short(pod.PIDPressure)}
+	y := reconcile.Pressure{Looked: true, Memory: short(pod.MemoryPressure), Disk: short(pod.DiskPressure), PIDs: short(pod.PIDPressure)}
 	switch {
 	case r.LowRoot != "":
-		now.LowDisk = reconcile.Waiting{Reason: reconcile.OutOfDisk, Message: r.LowRoot}
+		y.LowDisk = reconcile.Waiting{Reason: reconcile.OutOfDisk, Message: r.LowRoot}
 	case r.LowImages != "":
-		now.LowDisk = reconcile.Waiting{Reason: reconcile.OutOfImageDisk, Message: r.LowImages}
+		y.LowDisk = reconcile.Waiting{Reason: reconcile.OutOfImageDisk, Message: r.LowImages}
 	}
+	return y
+}
+
+// press tells the loop what has changed of how the node is.
+func (e *eviction) press(ctx context.Context, r gc.Report) {
+	now := Pressure(r)
 	if now == e.pressed {
 		return
 	}
@@ -165,11 +178,13 @@ func (e *eviction) press(ctx context.Context, r gc.Report) {
 	e.loop.Press(ctx, now)
 }
 
-// gone waits until nothing is left of an evicted pod, or ctx ends.
-func (e *eviction) gone(ctx context.Context, uid types.UID) {
+func (e *eviction) gone(ctx context.Context, uid types.UID) { AwaitGone(ctx, e.loop, uid) }
+
+// AwaitGone waits until nothing is left of an evicted pod, or ctx ends.
+func AwaitGone(ctx context.Context, loop *reconcile.Loop, uid types.UID) {
 	var seen uint64
 	for ctx.Err() == nil {
-		snap, err := e.loop.Snapshot(ctx, seen)
+		snap, err := loop.Snapshot(ctx, seen)
 		if err != nil {
 			return
 		}

@@ -39,6 +39,8 @@ const (
 	stillness    = "law 2: a converged node plans nothing"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
 	delayLaw     = "law 7: a pod delays only itself"
+	exemptStay   = "C117: who is exempt is never evicted"
+	oneAtATime   = "C113: pods are evicted one at a time"
 	imagesStay   = "law 9: no image is collected that is desired, or not the agent's"
 	backOff      = "law 7: what keeps ending waits longer each time"
 )
@@ -59,6 +61,7 @@ type laws struct {
 	opened      map[runtime.SandboxRef]bool
 	swept       map[runtime.SandboxRef]time.Time // when a container last asked for a restart of all
 	makes       map[string]makes                 // of each container, by generation and sandbox
+	evicted     map[types.UID]time.Time          // until a sandbox is made again
 	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
@@ -84,7 +87,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -220,6 +223,7 @@ func (l *laws) created(c *life) {
 		}
 	}
 	if c.Spec == nil {
+		delete(l.evicted, c.UID)
 		if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return p.Hash == c.PodHash }) {
 			l.violate(undesired, "sandbox %s with hash %s", c.Name, c.PodHash)
 		}
@@ -303,6 +307,9 @@ func hasPort(c fake.View, port int32) bool {
 // stopped checks that a stop by the agent has a reason.
 func (l *laws) stopped(c *life) {
 	others := l.of(c.Key)
+	if _, out := l.evicted[c.UID]; out {
+		return
+	}
 	if c.IsSandbox() {
 		running := slices.ContainsFunc(others, func(o *life) bool { return o != c && o.State == runtime.Running })
 		changed := l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool { return p.Hash == c.PodHash })

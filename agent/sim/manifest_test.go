@@ -139,6 +139,9 @@ func (p *podSpec) yaml() string {
 	}
 	line("  labels: {rev: r%d}", p.label)
 	line("spec:")
+	if p.name == critical {
+		line("  priorityClassName: system-node-critical")
+	}
 	line("  restartPolicy: %s", p.restart)
 	line("  terminationGracePeriodSeconds: %d", p.grace)
 	line("  hostname: h%d", p.hostname)

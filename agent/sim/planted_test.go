@@ -85,8 +85,11 @@ func TestPlantedBugs(t *testing.T) {
 		"images go that are another's": {law: imagesStay, lies: lies{images: func(c *gc.ImageConfig, _ runtime.Runtime) {
 			c.Policy.Foreign = true
 		}}},
-		"limits are set once a minute": {law: stillness, lies: lies{atStart: fidget}},
-		"the agent begins with a stop": {law: restartLaw, lies: lies{atStart: clearOut}},
+		"critical pods are evicted like any":               {law: exemptStay, lies: lies{evictor: levelling}},
+		"nobody waits until an evicted pod is gone":        {law: oneAtATime, lies: lies{evictor: impatient}},
+		"an evicted pod does not hear that it is all over": {law: convergence, lies: lies{evictor: gloomy}},
+		"limits are set once a minute":                     {law: stillness, lies: lies{atStart: fidget}},
+		"the agent begins with a stop":                     {law: restartLaw, lies: lies{atStart: clearOut}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

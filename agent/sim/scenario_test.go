@@ -86,6 +86,7 @@ func actions() []action {
 		{4, (*driver).faults},
 		{2, (*driver).images},
 		{1, (*driver).fillDisk},
+		{4, (*driver).press},
 	}
 }
 
@@ -228,6 +229,7 @@ func (d *driver) calm() {
 	d.laws.isRough(10 * time.Minute)
 	d.engine.Up()
 	d.disk.full.Store(false)
+	d.short.Store(ofNothing)
 	for _, image := range []string{"app:1", "app:2", "far:1"} {
 		d.engine.SetImage(image, fake.Image{Present: true, Pullable: true})
 	}

@@ -233,6 +233,9 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 	if !runs && (d.refused(want, all, nil) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on
 	}
+	if len(have) == 0 && d.laws.wasEvicted(want) && want.Object.Spec.RestartPolicy != v1.RestartPolicyAlways {
+		return "" // it stays as it is until it is edited
+	}
 	var sandboxes []fake.View
 	running := map[string][]fake.View{}
 	newest := map[string]fake.View{}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -70,6 +71,7 @@ type lies struct {
 	store   func(session) reconcile.Store
 	volumes func(volumes) reconcile.Volumes
 	images  func(*gc.ImageConfig, runtime.Runtime)
+	evictor func(*gc.Evictor)
 	// atStart runs before an incarnation does anything.
 	atStart func(context.Context, *world, runtime.Runtime)
 }
@@ -88,6 +90,8 @@ type world struct {
 
 	clockMu sync.Mutex
 	shift   time.Duration // of the wall clock
+
+	short atomic.Int32 // what the machine is short of: see shortage
 
 	agent *incarnation // nil while it is dead
 	lives int
@@ -243,6 +247,7 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, images *gc.ImageC
 		return gc.NewContainerCollector(gc.ContainerConfig{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Event: pod.LogEvents(w.log), Log: w.log}).Run(ctx)
 	})
 	group.Go(func() error { return images.Run(ctx) })
+	group.Go(func() error { return w.evictor(loop).Run(ctx) })
 	return group.Wait()
 }
 
