@@ -133,7 +133,12 @@ func (e *eviction) used(ctx context.Context, list []gc.Candidate, files bool) []
 	for i, c := range list {
 		views[i] = e.views[c.UID]
 	}
-	use := e.podsUse(ctx, views, files)
+	var use []stats.Pod
+	if files {
+		use = e.podsHold(ctx, views) // which is all that counts there
+	} else {
+		use = e.podsUse(views)
+	}
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Stats = &use[i]

@@ -24,8 +24,8 @@ func (c *OOMCounts) Look(pods []reconcile.View, count func(stats.Process) (int64
 	return told
 }
 
-// PodsUse reads what pods use, as an agent with that root dir does.
-func PodsUse(ctx context.Context, rootDir string, views []reconcile.View, log *slog.Logger) []stats.Pod {
+// PodUses reads what a pod uses and holds, as an agent with that root dir does.
+func PodUses(ctx context.Context, rootDir string, v reconcile.View, log *slog.Logger) (uses, holds stats.Pod) {
 	volumes := &volume.Host{RootDir: rootDir}
 	p := &parts{usage: newUsage(volumes, log), volumes: volumes}
 	ctx, cancel := context.WithCancel(ctx)
@@ -33,5 +33,5 @@ func PodsUse(ctx context.Context, rootDir string, views []reconcile.View, log *s
 	walks.Go(func() { _ = p.usage.walker.Run(ctx) })
 	defer walks.Wait()
 	defer cancel()
-	return p.podsUse(ctx, views, true)
+	return p.podsUse([]reconcile.View{v})[0], p.podsHold(ctx, []reconcile.View{v})[0]
 }

@@ -60,24 +60,30 @@ func (p *parts) engineRoot(ctx context.Context) string {
 	return u.root
 }
 
-// podsUse reads what pods use, in their order; with files also what these take,
-// for which it may wait.
-func (p *parts) podsUse(ctx context.Context, views []reconcile.View, files bool) []stats.Pod {
+// podsUse reads what the kernel counts for pods, in their order.
+func (p *parts) podsUse(views []reconcile.View) []stats.Pod {
 	list := make([]stats.Pod, len(views))
+	for i, v := range views {
+		list[i] = p.usage.Pod(target(v))
+	}
+	return list
+}
+
+// podsHold returns what the files of pods take, in their order, and nothing else of
+// them. It waits for files that nobody has looked at.
+func (p *parts) podsHold(ctx context.Context, views []reconcile.View) []stats.Pod {
 	where := make([]stats.Files, len(views))
 	var folders []string
 	for i, v := range views {
-		list[i] = p.usage.Pod(target(v))
 		where[i] = p.files(v)
 		folders = append(folders, where[i].Walked()...)
-	}
-	if !files {
-		return list
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
 	p.usage.walker.Await(ctx, folders)
-	for i := range list {
+	list := make([]stats.Pod, len(views))
+	for i, v := range views {
+		list[i].UID, list[i].Time = v.Object.UID, time.Now()
 		p.usage.walker.Fill(&list[i], where[i])
 	}
 	return list

@@ -48,7 +48,7 @@ func TestWhatAPodUses(t *testing.T) {
 	w.poll("it has written", func() bool { return exists(up) })
 	var complaints bytes.Buffer
 	begin := time.Now()
-	p := agent.PodsUse(t.Context(), w.cfg.RootDir, []reconcile.View{v}, slog.New(slog.NewTextHandler(&complaints, nil)))[0]
+	p, holds := agent.PodUses(t.Context(), w.cfg.RootDir, v, slog.New(slog.NewTextHandler(&complaints, nil)))
 	between := func(what string, got *int64, least, most int64) {
 		t.Helper()
 		if got == nil {
@@ -80,10 +80,11 @@ func TestWhatAPodUses(t *testing.T) {
 	app, beside := p.Containers["app"], p.Containers["beside"]
 	between("processes of app", app.Processes, 2, 2)
 	between("memory of beside", beside.WorkingSet, 10<<10, 16*mib)
+	app, beside = holds.Containers["app"], holds.Containers["beside"]
 	use("writable layer of app", app.RootFS, 5*mib, 5*mib+mib/2)
 	use("writable layer of beside", beside.RootFS, 0, mib/4)
 	use("logs of app", app.Logs, 200_000, 2*mib)
-	disk, memory := p.Volumes["disk"], p.Volumes["memory"]
+	disk, memory := holds.Volumes["disk"], holds.Volumes["memory"]
 	use("a volume on disk, a file with two names in it", &disk, 3*mib, 3*mib+mib/4)
 	use("a volume in memory", &memory, 2*mib, 2*mib+mib/4)
 	if complaints.Len() > 0 {
