@@ -105,12 +105,13 @@ func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, b.opts.binary, append(args, "--root-dir", b.own("root"))...)
 }
 
-// startAgent starts the binary; host is the engine's address, "" the real one.
+// startAgent starts the binary; host is the engine's address, "" the real one. Logs of
+// removed pods do not stay: what is gone is measured.
 func (b *bench) startAgent(ctx context.Context, host string, flags ...string) (*agent, error) {
 	if host == "" {
 		host = "unix://" + b.socket
 	}
-	cmd := b.command(ctx, append([]string{"run", "--manifests", b.own("manifests"), "--hostname-override", "node", "--docker-host", host}, flags...)...)
+	cmd := b.command(ctx, append([]string{"run", "--manifests", b.own("manifests"), "--hostname-override", "node", "--docker-host", host, "--minimum-container-ttl-duration", "0"}, flags...)...)
 	log, err := os.Create(b.own("agent.log"))
 	if err != nil {
 		return nil, err
