@@ -55,6 +55,7 @@ func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, rep
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
 		once := once{parts: p, how: how, sets: sets, failed: problems(set), report: report}
 		err = once.run(ctx, set)
+		p.images.Remember(context.WithoutCancel(ctx))
 		cancel()
 		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err

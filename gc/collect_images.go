@@ -117,6 +117,13 @@ func (c *ImageCollector) Run(ctx context.Context) error {
 	}
 }
 
+// Remember keeps on the disk what Ran said, for who does not call Run.
+func (c *ImageCollector) Remember(ctx context.Context) {
+	if !c.Policy.Off {
+		c.passing(ctx, c.learn)
+	}
+}
+
 // Reclaim removes every image that may go, whatever the thresholds say: the disk
 // is needed for something else. It waits for a pass that is under way.
 func (c *ImageCollector) Reclaim(ctx context.Context) (freed Freed) {

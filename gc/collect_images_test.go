@@ -154,12 +154,16 @@ func TestImageHistorySurvives(t *testing.T) {
 		c := d.collector(gc.DefaultImagePolicy())
 		c.Ran("sha256:pulled")
 		runs(t, c, time.Second) // killed soon after the pull
+		d.add("once", 300)
+		once := d.collector(gc.DefaultImagePolicy())
+		once.Ran("sha256:once")
+		once.Remember(t.Context())
 		c = d.collector(gc.DefaultImagePolicy())
 		if freed := c.Reclaim(t.Context()); freed.Count != 0 {
 			t.Errorf("%v went before the minimum age", freed)
 		}
 		time.Sleep(2 * time.Minute)
-		if freed := c.Reclaim(t.Context()); freed.Count != 1 || d.names() != "foreign" {
+		if freed := c.Reclaim(t.Context()); freed.Count != 2 || d.names() != "foreign" {
 			t.Errorf("%v went, left is %s; want the foreign one left", freed, d.names())
 		}
 		d.files["images.json"] = []byte(`{"version":`)

@@ -130,6 +130,15 @@ func note(instants map[types.UID]time.Time, uid types.UID, at time.Time, in Inpu
 	}
 }
 
+// keepLogs is for how long what is left of a pod stays: not at all where another one
+// waits for its UID.
+func (s *state) keepLogs(e *entry) time.Duration {
+	if slices.ContainsFunc(s.conflicts, func(c pod.Conflict) bool { return c.UID != "" && c.Holder == e.key }) {
+		return 0
+	}
+	return s.cfg.KeepLogs
+}
+
 // input gathers what the plan of a pod depends on.
 func (s *state) input(e *entry) Input {
 	s.needDigestKey(e)
@@ -141,7 +150,7 @@ func (s *state) input(e *entry) Input {
 		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure, Shutdown: s.shutdown,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
-		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.cfg.KeepLogs, Now: time.Now(), Wall: s.cfg.Wall(),
+		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.keepLogs(e), Now: time.Now(), Wall: s.cfg.Wall(),
 	}
 	for uid, rec := range e.records {
 		var out time.Time

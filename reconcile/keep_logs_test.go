@@ -70,6 +70,13 @@ func TestLogsOfARemovedPodStay(t *testing.T) {
 		if got := phases(r.after(time.Second))["web"]; got != v1.PodRunning {
 			t.Errorf("the pod that came back is %s", got)
 		}
+		// Nor does one that is given its UID.
+		r.want(manifest("first", ", uid: u1", "{name: c, image: present:1}"))
+		r.after(time.Second)
+		r.want(manifest("second", ", uid: u1", "{name: c, image: present:1}"))
+		if got := phases(r.after(5 * time.Second))["second"]; got != v1.PodRunning {
+			t.Errorf("the pod that was given its UID is %s", got)
+		}
 		// One that ended long ago goes at once.
 		once := manifest("once", "", `{name: c, image: present:1, command: ["exit=0"]}`) + "  restartPolicy: Never\n"
 		r.want(once)
