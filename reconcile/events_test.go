@@ -67,11 +67,13 @@ func TestEvents(t *testing.T) {
 		r.want()
 		r.after(time.Minute)
 		expect("it is removed", "Normal Killing a-node/c Stopping container c")
-		r.want(manifest("b", "", "{name: c, image: absent:1, imagePullPolicy: Never}"), manifest("d", "", "{name: c, image: present:1, args: [exit=1]}"))
+		r.want(manifest("b", "", "{name: c, image: absent:1, imagePullPolicy: Never}"))
+		r.after(15 * time.Second)
+		expect("it may not pull", `Warning ErrImageNeverPull b-node/c The image is not present and its pull policy is Never`)
+		r.want(manifest("d", "", "{name: c, image: present:1, args: [exit=1]}"))
 		r.after(15 * time.Second)
 		backOff := "Warning BackOff d-node/c Back-off restarting failed container c in pod d-node_default(" + string(the(t, r.after(0), "d").Object.UID) + ")"
-		expect("one may not pull, one crashes",
-			`Warning ErrImageNeverPull b-node/c The image is not present and its pull policy is Never`,
+		expect("it crashes",
 			"Normal Created d-node/c Created container: c",
 			"Normal Started d-node/c Started container c",
 			"Normal Created d-node/c Created container: c",
