@@ -41,6 +41,8 @@ func idsOf(list []CPU) cpuset.CPUSet {
 // CPULedger is which container has which CPUs for itself.
 type CPULedger struct {
 	cpus   Pinning
+	left   cpuset.CPUSet                          // that nobody has for himself
+	shared string                                 // the same
 	claims map[cpuHolder]map[string]cpuset.CPUSet // by container
 }
 
@@ -55,21 +57,24 @@ func holderOf(p *pod.Pod) cpuHolder { return cpuHolder{p.Key(), p.Hash} }
 
 // NewCPULedger returns a ledger in which every CPU is shared.
 func NewCPULedger(cpus Pinning) *CPULedger {
-	return &CPULedger{cpus: cpus, claims: make(map[cpuHolder]map[string]cpuset.CPUSet)}
+	l := &CPULedger{cpus: cpus, claims: make(map[cpuHolder]map[string]cpuset.CPUSet)}
+	l.count()
+	return l
 }
 
 // Shared returns the CPUs that no container has for itself, as the kernel spells a
 // list.
-func (l *CPULedger) Shared() string { return l.shared().String() }
+func (l *CPULedger) Shared() string { return l.shared }
 
-func (l *CPULedger) shared() cpuset.CPUSet {
-	left := l.cpus.All()
+// count looks anew at what is left, after claims have changed.
+func (l *CPULedger) count() {
+	l.left = l.cpus.All()
 	for _, own := range l.claims {
 		for _, cpus := range own {
-			left = left.Difference(cpus)
+			l.left = l.left.Difference(cpus)
 		}
 	}
-	return left
+	l.shared = l.left.String()
 }
 
 // Own returns what the containers of this version of a pod have for themselves; nil
@@ -94,12 +99,15 @@ func (l *CPULedger) Claim(p *pod.Pod) (changed bool, refusal Waiting) {
 		return false, Waiting{}
 	}
 	have := l.claims[holderOf(p)]
-	free := l.shared().Difference(l.cpus.Reserved)
+	beside, before := pinnable(p.Object)
+	if asBefore(have, beside, before) {
+		return false, Waiting{}
+	}
+	free := l.left.Difference(l.cpus.Reserved)
 	for _, cpus := range have {
 		free = free.Union(cpus)
 	}
 	own := make(map[string]cpuset.CPUSet)
-	beside, before := pinnable(p.Object)
 	for _, m := range beside {
 		kept := takeCPUs(l.cpus.Online, have[m.Name], min(m.need, have[m.Name].Size()))
 		own[m.Name], free = kept, free.Difference(kept)
@@ -132,7 +140,22 @@ func (l *CPULedger) Claim(p *pod.Pod) (changed bool, refusal Waiting) {
 		return false, Waiting{}
 	}
 	l.claims[holderOf(p)] = own
+	l.count()
 	return true, Waiting{}
+}
+
+// asBefore reports whether everybody has as many as he asks for, as is mostly so.
+func asBefore(have map[string]cpuset.CPUSet, asking ...[]pinnedMember) bool {
+	count := 0
+	for _, list := range asking {
+		for _, m := range list {
+			if have[m.Name].Size() != m.need {
+				return false
+			}
+			count++
+		}
+	}
+	return count == len(have)
 }
 
 // pinnedMember is a container that is to have CPUs for itself.
@@ -171,7 +194,7 @@ func (l *CPULedger) Restore(p *pod.Pod, container, cpus string) {
 	for _, own := range l.claims[holder] {
 		mine = mine.Union(own) // an init container's may be a primary one's too
 	}
-	free := l.shared().Difference(l.cpus.Reserved).Union(mine)
+	free := l.left.Difference(l.cpus.Reserved).Union(mine)
 	if err != nil || !l.cpus.Static || set.IsEmpty() || !set.IsSubsetOf(free) {
 		return
 	}
@@ -179,6 +202,7 @@ func (l *CPULedger) Restore(p *pod.Pod, container, cpus string) {
 		l.claims[holder] = make(map[string]cpuset.CPUSet)
 	}
 	l.claims[holder][container] = set
+	l.count()
 }
 
 // Keep takes back what those versions of a pod have that are not to be kept, and
@@ -189,6 +213,9 @@ func (l *CPULedger) Keep(key pod.Key, keep func(pod.Hash) bool) (freed bool) {
 			freed = freed || len(own) > 0
 			delete(l.claims, holder)
 		}
+	}
+	if freed {
+		l.count()
 	}
 	return freed
 }
