@@ -37,6 +37,7 @@ const (
 	cgroupLaw    = "section 4: a pod's containers are where its sandbox is, in a cgroup that is there"
 	convergence  = "law 3: once the faults stop, the node reaches what the sources say"
 	stillness    = "law 2: a converged node plans nothing"
+	cpuLaw       = "a CPU that is a container's own is no other's that runs"
 	restartLaw   = "law 5: starting or stopping the agent touches no container"
 	delayLaw     = "law 7: a pod delays only itself"
 	exemptStay   = "C117: who is exempt is never evicted"

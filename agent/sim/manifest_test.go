@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -192,7 +193,9 @@ func (p *podSpec) container(line func(string, ...any), c containerSpec, port int
 	if p.shows != "" {
 		line("    - {name: conf, mountPath: /conf}")
 	}
-	if c.memory > 0 {
+	if p.pinned() {
+		line("    resources: {limits: {cpu: 1, memory: %dMi}}", cmp.Or(c.memory, 32))
+	} else if c.memory > 0 {
 		line("    resources: {limits: {memory: %dMi}, requests: {memory: 16Mi}}", c.memory)
 	}
 	if c.restart != "" {

@@ -90,6 +90,9 @@ func TestPlantedBugs(t *testing.T) {
 		"an evicted pod does not hear that it is all over": {law: convergence, lies: lies{evictor: gloomy}},
 		"limits are set once a minute":                     {law: stillness, lies: lies{atStart: fidget}},
 		"the agent begins with a stop":                     {law: restartLaw, lies: lies{atStart: clearOut}},
+		"no CPU is ever taken from a container": {law: cpuLaw, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
+			return lavish{rt}
+		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

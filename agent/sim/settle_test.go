@@ -134,6 +134,7 @@ func (d *driver) converged(when string) {
 		}
 		d.shown(when, byKey[key])
 	}
+	d.apart(when)
 	for _, uid := range d.disk.pods() { // those with a cgroup among them
 		if !folders[uid] && !d.waiting(uid) {
 			d.laws.violate(convergence, "%s: the folder of %s is left over", when, uid)

@@ -184,7 +184,7 @@ func (w *world) startAgent(fuse int) {
 	}
 	images := w.imageCollector(i, rt, store)
 	deps.Ran = images.Ran
-	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Addresses: []string{"192.0.2.1"}}, Wall: w.wall, KeepLogs: w.keepLogs}, deps)
+	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Pinning: pinning(), Addresses: []string{"192.0.2.1"}}, Wall: w.wall, KeepLogs: w.keepLogs}, deps)
 	w.agent = i
 	go func() {
 		if w.lies.atStart != nil {
