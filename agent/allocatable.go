@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func (p *parts) holdReserved(ctx context.Context, machine reconcile.Node) error 
 		if c.path == "" {
 			continue
 		}
-		if err := host.Set(ctx, c.path, c.reserved.limits(), false); err != nil {
+		if err := host.Set(ctx, c.path, c.reserved.only(), false); err != nil {
 			return fmt.Errorf("--%s: %w", c.flag, err)
 		}
 	}
@@ -135,5 +136,13 @@ func (r Reserved) limits() cgroup.Limits {
 		const perCPU, least, most = 1024, 2, 262144
 		l.CPUShares = min(max(r.CPU*perCPU/1000, least), most)
 	}
+	return l
+}
+
+// only returns limits that leave what is not reserved as it is: the cgroup is
+// somebody else's.
+func (r Reserved) only() cgroup.Limits {
+	l := r.limits()
+	l.CPUQuota, l.Memory, l.Pids = cgroup.Keep, cmp.Or(l.Memory, cgroup.Keep), cmp.Or(l.Pids, cgroup.Keep)
 	return l
 }

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/gc"
+	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -67,6 +69,44 @@ func TestReservedResources(t *testing.T) {
 	shares := milli * 1024 / 1000
 	c.check(kubepods, "cpu", "cpu.shares", strconv.Itoa(shares), "cpu.weight", strconv.Itoa(1+(shares-2)*9999/262142))
 	c.check(kubepods, "processes", "pids.max", strconv.Itoa(pids-150), "pids.max", strconv.Itoa(pids-150))
+}
+
+// Somebody's cgroup is held to what is reserved for it, and keeps what it has else.
+func TestReservedCgroup(t *testing.T) {
+	w := newWorld(t)
+	var host cgroup.Host
+	path := fmt.Sprintf("/podkeepertest%d_reserved", os.Getpid())
+	t.Cleanup(func() {
+		if err := host.Remove(context.WithoutCancel(t.Context()), path); err != nil {
+			t.Error(err)
+		}
+	})
+	has := cgroup.Limits{CPUShares: 1024, CPUQuota: 90_000, Memory: 512 << 20, Pids: 1000}
+	if err := host.Ensure(t.Context(), path, has); err != nil {
+		t.Fatal(err)
+	}
+	w.write("p.yaml", manifest("{name: p}", sleeping("c")))
+	run := func(reserved agent.Reserved, want cgroup.Limits) {
+		t.Helper()
+		w.cfg.Node = agent.NodeConfig{SystemCgroup: path, System: reserved}
+		w.start()
+		w.await("the pod runs", running("p"))
+		w.stop()
+		got, err := host.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cgroup.Weight(got.CPUShares) != cgroup.Weight(want.CPUShares) {
+			t.Errorf("with %+v reserved it has %d shares, want %d", reserved, got.CPUShares, want.CPUShares)
+		}
+		if got.CPUShares = want.CPUShares; !got.Equal(want) {
+			t.Errorf("with %+v reserved it has %+v, want %+v", reserved, got, want)
+		}
+	}
+	has.CPUShares = 512
+	run(agent.Reserved{CPU: 500}, has)
+	has.Memory, has.Pids = 256<<20, 300
+	run(agent.Reserved{Memory: 256 << 20, PIDs: 300}, has)
 }
 
 // A cgroup that is to be held to something must be there.

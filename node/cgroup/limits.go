@@ -11,15 +11,19 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
+// Keep is a limit that is left as it is.
+const Keep = -1
+
 // Limits are what the processes of a cgroup may have together.
 type Limits struct {
 	// CPUShares is the weight beside its neighbours in the units of cgroup v1, 2 to
 	// 262144; 0 leaves it as it is.
 	CPUShares int64
-	// CPUQuota is how long they may run in each CPUPeriod, both in µs; 0 is no limit.
-	// A period of 0 is 100 ms.
+	// CPUQuota is how long they may run in each CPUPeriod, both in µs; 0 is no limit,
+	// and Keep keeps both. A period of 0 is 100 ms.
 	CPUQuota, CPUPeriod int64
-	// Memory is in bytes, Pids in processes and threads; 0 is no limit.
+	// Memory is in bytes, Pids in processes and threads; 0 is no limit, Keep what it
+	// is.
 	Memory, Pids int64
 	// HugePages are in bytes, by the kernel's name of their size: "2MB". A size that
 	// is not named is left as it is.
@@ -79,9 +83,12 @@ func (l Limits) v1() *specs.LinuxResources {
 	if memory == 0 {
 		memory = -1
 	}
-	r := &specs.LinuxResources{
-		CPU:    &specs.LinuxCPU{Period: &period, Quota: &quota},
-		Memory: &specs.LinuxMemory{Limit: &memory},
+	r := &specs.LinuxResources{CPU: &specs.LinuxCPU{Period: &period, Quota: &quota}}
+	if l.CPUQuota == Keep {
+		r.CPU = new(specs.LinuxCPU)
+	}
+	if l.Memory != Keep {
+		r.Memory = &specs.LinuxMemory{Limit: &memory}
 	}
 	if l.CPUShares > 0 {
 		shares := uint64(min(max(l.CPUShares, minShares), maxShares))
@@ -102,16 +109,22 @@ func (l Limits) v2(controllers []string) *cgroup2.Resources {
 	if memory == 0 {
 		memory = math.MaxInt64 // the kernel then says max
 	}
-	cpu := &cgroup2.CPU{Max: cgroup2.NewCPUMax(nil, &period)}
-	if l.CPUQuota > 0 {
+	cpu := new(cgroup2.CPU)
+	switch {
+	case l.CPUQuota > 0:
 		cpu.Max = cgroup2.NewCPUMax(&l.CPUQuota, &period)
+	case l.CPUQuota != Keep:
+		cpu.Max = cgroup2.NewCPUMax(nil, &period)
 	}
 	if l.CPUShares > 0 {
 		weight := uint64(Weight(l.CPUShares))
 		cpu.Weight = &weight
 	}
-	r := &cgroup2.Resources{CPU: cpu, Memory: &cgroup2.Memory{Max: &memory}}
-	if slices.Contains(controllers, "pids") {
+	r := &cgroup2.Resources{CPU: cpu}
+	if l.Memory != Keep {
+		r.Memory = &cgroup2.Memory{Max: &memory}
+	}
+	if l.Pids != Keep && slices.Contains(controllers, "pids") {
 		r.Pids = &cgroup2.Pids{Max: l.Pids}
 		if l.Pids == 0 {
 			r.Pids.Max = -1
@@ -129,25 +142,31 @@ func (l Limits) v2(controllers []string) *cgroup2.Resources {
 // properties spells the limits for systemd on a version of cgroups. It has none for
 // huge pages.
 func (l Limits) properties(version int) []systemd.Property {
-	number := func(name string, value int64) systemd.Property {
+	var list []systemd.Property
+	number := func(name string, value int64) {
 		n := uint64(value)
 		if value == 0 {
 			n = math.MaxUint64 // infinity
 		}
-		return systemd.Property{Name: name, Value: dbus.MakeVariant(n)}
+		if value != Keep {
+			list = append(list, systemd.Property{Name: name, Value: dbus.MakeVariant(n)})
+		}
 	}
-	// systemd counts in whole percents, and must not hold back more than we do.
-	quota := (l.CPUQuota*1_000_000/l.period() + percent - 1) / percent * percent
-	list := []systemd.Property{number("CPUQuotaPerSecUSec", quota), number("TasksMax", l.Pids)}
-	if l.period() != defaultPeriod {
-		list = append(list, number("CPUQuotaPeriodUSec", l.period()))
+	if l.CPUQuota != Keep {
+		// systemd counts in whole percents, and must not hold back more than we do.
+		number("CPUQuotaPerSecUSec", (l.CPUQuota*1_000_000/l.period()+percent-1)/percent*percent)
+		if l.period() != defaultPeriod {
+			number("CPUQuotaPeriodUSec", l.period())
+		}
 	}
+	number("TasksMax", l.Pids)
 	shares, memory, weight := "CPUWeight", "MemoryMax", Weight(l.CPUShares)
 	if version == 1 {
 		shares, memory, weight = "CPUShares", "MemoryLimit", min(max(l.CPUShares, minShares), maxShares)
 	}
 	if l.CPUShares > 0 {
-		list = append(list, number(shares, weight))
+		number(shares, weight)
 	}
-	return append(list, number(memory, l.Memory))
+	number(memory, l.Memory)
+	return list
 }

@@ -30,6 +30,7 @@ func TestProperties(t *testing.T) {
 		"v1":                 {all, 1, map[string]any{"CPUShares": uint64(512), "CPUQuotaPerSecUSec": uint64(260_000), "MemoryLimit": uint64(64 << 20), "TasksMax": uint64(100)}},
 		"no limits":          {cgroup.Limits{CPUShares: 2}, 2, map[string]any{"CPUWeight": uint64(1), "CPUQuotaPerSecUSec": uint64(infinity), "MemoryMax": uint64(infinity), "TasksMax": uint64(infinity)}},
 		"shares as they are": {cgroup.Limits{}, 1, map[string]any{"CPUQuotaPerSecUSec": uint64(infinity), "MemoryLimit": uint64(infinity), "TasksMax": uint64(infinity)}},
+		"all as it is":       {cgroup.Limits{CPUQuota: cgroup.Keep, Memory: cgroup.Keep, Pids: cgroup.Keep}, 2, map[string]any{}},
 		"a period of its own": {cgroup.Limits{CPUQuota: 10_000, CPUPeriod: 20_000}, 2, map[string]any{
 			"CPUQuotaPerSecUSec": uint64(500_000), "CPUQuotaPeriodUSec": uint64(20_000), "MemoryMax": uint64(infinity), "TasksMax": uint64(infinity)}},
 	} {

@@ -121,6 +121,26 @@ func TestEnsureWritesV1(t *testing.T) {
 	}
 }
 
+// What nobody speaks of in somebody else's cgroup stays as it is.
+func TestKeptLimits(t *testing.T) {
+	for name, h := range map[string]cgroup.Host{"v1": fakeV1(t), "v2": fakeV2(t, "cpu memory pids")} {
+		has := cgroup.Limits{CPUShares: 512, CPUQuota: 20_000, CPUPeriod: 50_000, Memory: 64 << 20, Pids: 100}
+		set := cgroup.Limits{CPUShares: 1024, CPUQuota: cgroup.Keep, Memory: cgroup.Keep, Pids: cgroup.Keep}
+		err := errors.Join(h.Ensure(t.Context(), "/x", has), h.Set(t.Context(), "/x", set, false))
+		got, read := h.Read("/x")
+		if err := errors.Join(err, read); err != nil {
+			t.Fatal(err)
+		}
+		if cgroup.Weight(got.CPUShares) != cgroup.Weight(1024) {
+			t.Errorf("%s: %d shares, want 1024", name, got.CPUShares)
+		}
+		got.CPUShares = has.CPUShares
+		if !got.Equal(has) {
+			t.Errorf("%s: it is %+v, want all but the shares as they were: %+v", name, got, has)
+		}
+	}
+}
+
 // With grow nothing becomes tighter, so that a pod is never smaller than what its
 // containers have.
 func TestGrow(t *testing.T) {
