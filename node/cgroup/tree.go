@@ -197,6 +197,8 @@ func (t *Tree) hold(ctx context.Context, path string, l Limits) error {
 	}
 	same := l
 	same.HugePages = nil
+	page := int64(os.Getpagesize())
+	same.Memory = same.Memory / page * page // as the kernel counts it
 	same.CPUShares, have.CPUShares = Weight(l.CPUShares), Weight(have.CPUShares)
 	if err == nil && same.Equal(have) {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -261,6 +262,25 @@ func TestKeep(t *testing.T) {
 	ensure("e", v1.PodQOSBurstable, 400)
 	if got := shares("/kubepods/burstable"); got != 1022 {
 		t.Errorf("burstable has %d with one more, want 1022 at once", got)
+	}
+}
+
+// The kernel counts memory in whole pages, which is no change that somebody made.
+func TestKeepRoundsAsTheKernel(t *testing.T) {
+	h := fakeV1(t)
+	tree := cgroup.NewTree(h, "/")
+	tree.Use(cgroup.Cgroupfs)
+	page := int64(os.Getpagesize())
+	if err := tree.SetNode(t.Context(), cgroup.Limits{Memory: 1000*page + 100}); err != nil {
+		t.Fatal(err)
+	}
+	file, rounded := h.Mount+"/memory/kubepods/memory.limit_in_bytes", strconv.FormatInt(1000*page, 10)
+	put(t, file, rounded)
+	if err := tree.Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != rounded {
+		t.Errorf("the limit is %s, %v; want it left at %s", got, err, rounded)
 	}
 }
 
