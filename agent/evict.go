@@ -134,14 +134,15 @@ func (e *eviction) used(ctx context.Context, list []gc.Candidate, files bool) []
 		views[i] = e.views[c.UID]
 	}
 	var use []stats.Pod
+	unseen := make([]bool, len(views))
 	if files {
-		use = e.podsHold(ctx, views) // which is all that counts there
+		use, unseen = e.podsHold(ctx, views) // which is all that counts there
 	} else {
 		use = e.podsUse(views)
 	}
 	out := slices.Clone(list)
 	for i := range out {
-		out[i].Stats = &use[i]
+		out[i].Stats, out[i].Unseen = &use[i], unseen[i]
 	}
 	return out
 }

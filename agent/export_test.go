@@ -33,5 +33,6 @@ func PodUses(ctx context.Context, rootDir string, v reconcile.View, log *slog.Lo
 	walks.Go(func() { _ = p.usage.walker.Run(ctx) })
 	defer walks.Wait()
 	defer cancel()
-	return p.podsUse([]reconcile.View{v})[0], p.podsHold(ctx, []reconcile.View{v})[0]
+	list, _ := p.podsHold(ctx, []reconcile.View{v})
+	return p.podsUse([]reconcile.View{v})[0], list[0]
 }

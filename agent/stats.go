@@ -70,8 +70,9 @@ func (p *parts) podsUse(views []reconcile.View) []stats.Pod {
 }
 
 // podsHold returns what the files of pods take, in their order, and nothing else of
-// them. It waits for files that nobody has looked at.
-func (p *parts) podsHold(ctx context.Context, views []reconcile.View) []stats.Pod {
+// them. It waits for files that nobody has looked at; unseen are those pods that have
+// some all the same.
+func (p *parts) podsHold(ctx context.Context, views []reconcile.View) (list []stats.Pod, unseen []bool) {
 	where := make([]stats.Files, len(views))
 	var folders []string
 	for i, v := range views {
@@ -81,12 +82,13 @@ func (p *parts) podsHold(ctx context.Context, views []reconcile.View) []stats.Po
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
 	p.usage.walker.Await(ctx, folders)
-	list := make([]stats.Pod, len(views))
+	list, unseen = make([]stats.Pod, len(views)), make([]bool, len(views))
 	for i, v := range views {
 		list[i].UID, list[i].Time = v.Object.UID, time.Now()
 		p.usage.walker.Fill(&list[i], where[i])
+		unseen[i] = p.usage.walker.Unseen(where[i].Walked())
 	}
-	return list
+	return list, unseen
 }
 
 // target returns where a pod runs.

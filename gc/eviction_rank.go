@@ -24,6 +24,8 @@ type Candidate struct {
 	Since time.Time
 	// Stats is nil where nobody knows.
 	Stats *stats.Pod
+	// Unseen: there are files of it that nobody has looked at yet.
+	Unseen bool
 }
 
 // Place is where on the disk the files of pods lie.
@@ -92,6 +94,7 @@ func usage(s Signal, n stats.Node) use {
 			return known(c.Stats.Processes, 0)
 		default:
 			total, found := c.files(place, nil)
+			found = found || c.awaited() // it is no worse than others, as far as anybody knows
 			if s.inodes() {
 				return total.Inodes, 0, found
 			}
@@ -147,6 +150,25 @@ func (c Candidate) files(place Place, chosen func(container string) bool) (total
 		}
 	}
 	return total, found || !missing
+}
+
+// awaited reports whether more of its files is yet to be known.
+func (c Candidate) awaited() bool {
+	if c.Unseen || c.Stats == nil {
+		return c.Unseen
+	}
+	old := func(u *stats.Usage) bool { return u != nil && u.Time.Before(c.Since) }
+	for _, used := range c.Stats.Containers {
+		if old(used.RootFS) || old(used.Logs) {
+			return true
+		}
+	}
+	for _, used := range c.Stats.Volumes {
+		if old(&used) {
+			return true
+		}
+	}
+	return false
 }
 
 func unknown(of use) compare {

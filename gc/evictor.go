@@ -51,6 +51,10 @@ type Report struct {
 	LowRoot, LowImages string
 }
 
+// patience is how long files that nobody has looked at are waited for when the disk
+// is short: who was looked at would go in the place of who was not.
+const patience = 2 * time.Minute
+
 // cleanup is how long the removal of a pod is waited for before the next one goes.
 const cleanup = 30 * time.Second
 
@@ -78,6 +82,8 @@ type watch struct {
 	// said are the signals for which it was said that no pod may go, silent those of
 	// which it was said that they cannot be told.
 	said, silent map[Signal]bool
+	// waiting is since when nobody goes for the disk, since not all were looked at.
+	waiting time.Time
 }
 
 // pass looks once, and reports whether to look again at once.
@@ -96,6 +102,7 @@ func (w *watch) pass(ctx context.Context) (again bool) {
 	}
 	if len(due) == 0 {
 		clear(w.said)
+		w.waiting = time.Time{}
 		return false
 	}
 	if due[0].Signal.cause() == pod.DiskPressure {
@@ -150,8 +157,9 @@ func (w *watch) overLimit(ctx context.Context, pods []Candidate) bool {
 
 // relieve ends the pod that ranks first, and reports whether there was one.
 func (w *watch) relieve(ctx context.Context, s Shortfall, node stats.Node, pods []Candidate) bool {
-	ranked := Rank(s, node, w.Usage(ctx, pods, s.Signal.cause() == pod.DiskPressure))
-	if ctx.Err() != nil {
+	disk := s.Signal.cause() == pod.DiskPressure
+	ranked := Rank(s, node, w.Usage(ctx, pods, disk))
+	if ctx.Err() != nil || disk && w.early(ranked) {
 		return false
 	}
 	if len(ranked) == 0 {
@@ -163,6 +171,21 @@ func (w *watch) relieve(ctx context.Context, s Shortfall, node stats.Node, pods 
 		return false
 	}
 	w.evict(ctx, ranked[0], w.Policy.Verdict(s, node, ranked[0]))
+	return true
+}
+
+// early reports whether to wait until the files of more of the pods were looked at.
+func (w *watch) early(ranked []Candidate) bool {
+	switch {
+	case !slices.ContainsFunc(ranked, Candidate.awaited):
+		w.waiting = time.Time{}
+		return false
+	case w.waiting.IsZero():
+		w.waiting = time.Now()
+	case time.Since(w.waiting) >= patience:
+		w.waiting = time.Time{}
+		return false
+	}
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,8 @@ type machine struct {
 	memory, disk int64 // what is left with no pod, in Mi
 	junk         int64 // of the disk, until it is reclaimed
 	pods         []gc.Candidate
-	away         bool // the loop cannot tell
+	away         bool               // the loop cannot tell
+	unseen       map[types.UID]bool // whose files nobody has looked at, but for their logs
 	log          strings.Builder
 	did          []string // what happened, in order
 	reports      []gc.Report
@@ -56,7 +58,7 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 				}
 				return m.pods, nil
 			},
-			Usage: func(_ context.Context, list []gc.Candidate, _ bool) []gc.Candidate { return list },
+			Usage: m.usage,
 			Reclaim: func(context.Context) {
 				m.did = append(m.did, "reclaim")
 				m.junk = 0
@@ -81,6 +83,28 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 			t.Error(err)
 		}
 	})
+}
+
+func (m *machine) usage(_ context.Context, list []gc.Candidate, files bool) []gc.Candidate {
+	list = slices.Clone(list)
+	for i, c := range list {
+		if files && m.unseen[c.UID] {
+			list[i].Stats = &stats.Pod{Containers: map[string]stats.Container{"app": {Logs: &stats.Usage{Bytes: 1}}}}
+			list[i].Unseen = true
+		}
+	}
+	return list
+}
+
+// gone returns who was evicted, in order.
+func (m *machine) gone() string {
+	var uids []string
+	for _, s := range m.did {
+		if uid, ok := strings.CutPrefix(s, "evict "); ok {
+			uids = append(uids, uid)
+		}
+	}
+	return strings.Join(uids, " ")
 }
 
 func (m *machine) happened(t *testing.T, want ...string) {
@@ -149,6 +173,35 @@ func TestEvictorReclaimsFirst(t *testing.T) {
 			t.Error("the condition is over at once")
 		}
 	})
+}
+
+var diskPolicy = gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.NodeFSAvailable, Amount: gc.Amount{Value: 100 * mi}}}}
+
+// TestEvictorLooksAtAllFirst holds that nobody goes in the place of a pod whose files
+// were not looked at yet; not for ever, and then not as one of which nothing is known.
+func TestEvictorLooksAtAllFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen bool
+		want string
+	}{
+		"they are looked at":      {true, "hog"},
+		"that takes all too long": {false, "calm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &machine{memory: 1000, disk: 700, unseen: map[types.UID]bool{"hog": true}}
+			m.pods = []gc.Candidate{candidate("calm", 10, 0, 0), candidate("hog", 600, 0, 0)}
+			m.run(t, diskPolicy, func() {
+				time.Sleep(115 * time.Second)
+				m.unseen["hog"] = !c.seen
+				early := m.gone()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if late := m.gone(); early != "" || late != c.want {
+					t.Errorf("%q went at first, then %q; want nobody, then %s", early, late, c.want)
+				}
+			})
+		})
+	}
 }
 
 // TestEvictorOwnLimit holds that a pod goes for its own limit whatever the node

@@ -85,11 +85,7 @@ func (w *Walker) Await(ctx context.Context, folders []string) {
 		w.mu.Lock()
 		walked := w.walked
 		w.mu.Unlock()
-		missing := false
-		for _, folder := range folders {
-			missing = missing || w.missing(folder)
-		}
-		if !missing {
+		if !w.Unseen(folders) {
 			return
 		}
 		select {
@@ -98,6 +94,16 @@ func (w *Walker) Await(ctx context.Context, folders []string) {
 			return
 		}
 	}
+}
+
+// Unseen reports whether there are folders among these that nobody has looked at
+// yet, and asks for them.
+func (w *Walker) Unseen(folders []string) bool {
+	unseen := false
+	for _, folder := range folders {
+		unseen = w.missing(folder) || unseen
+	}
+	return unseen
 }
 
 // missing reports whether nobody has looked at a folder yet, and asks for it then.
