@@ -149,7 +149,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return sortOutside(ctx, cfg.Node.Groups, log) })
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
-		group.Go(func() error { return p.evict(ctx) })
+		group.Go(func() error { return p.evict(ctx, func() {}) })
 		return group.Wait()
 	})
 }

@@ -53,6 +53,13 @@ func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, rep
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
+		looked := make(chan struct{})
+		group.Go(func() error { return p.evict(ctx, func() { close(looked) }) })
+		select {
+		case <-looked: // no pod is let onto a full disk
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), ignoreCancel(group.Wait()))
+		}
 		once := once{parts: p, how: how, sets: sets, failed: problems(set), report: report}
 		err = once.run(ctx, set)
 		p.images.Remember(context.WithoutCancel(ctx))

@@ -62,3 +62,17 @@ func TestOnceToTheEnd(t *testing.T) {
 		t.Error("nobody asked to take it down")
 	}
 }
+
+// A single run lets no pod onto a disk that is nearly full.
+func TestOnceOnAFullDisk(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Eviction.Policy.LowDisk = 1 << 60
+	w.write("web.yaml", manifest("{name: web}", shell("app", "true"))+"  restartPolicy: Never\n")
+	err := agent.Once(t.Context(), w.cfg, agent.OnceConfig{}, w.log, func(server.Pod) {})
+	if !errors.Is(err, agent.ErrNotStarted) || !strings.Contains(err.Error(), "pod default/web-node: OutOfDisk: ") {
+		t.Errorf("error %v", err)
+	}
+	if left := w.list(); len(left) != 0 {
+		t.Errorf("%d containers were made", len(left))
+	}
+}
