@@ -33,6 +33,9 @@ type entry struct {
 	refused   Waiting
 	unpinned  Waiting // why it has no CPUs of its own
 	pressed   bool    // for what the node is short of
+	// again is the generation that is to be restarted by hand, as long as that is not
+	// written down; "" is none.
+	again types.UID
 	// verdict is what was found about a generation and is not written down yet. out
 	// and emptied are as Input has them.
 	verdict *pod.Verdict
@@ -147,7 +150,7 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
-		Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure, Shutdown: s.shutdown,
+		Again: e.again, Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure, Shutdown: s.shutdown,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.keepLogs(e), Now: time.Now(), Wall: s.cfg.Wall(),

@@ -64,6 +64,8 @@ type Input struct {
 	// Begun has, by UID, since when a generation is active, on the clock of Now; one
 	// without an entry begins now.
 	Begun map[types.UID]time.Time
+	// Again is the generation that is to be ended and started anew; "" is none.
+	Again types.UID
 	// Verdict is what was found about a generation of the pod and is not written down
 	// yet; nil is nothing.
 	Verdict *pod.Verdict

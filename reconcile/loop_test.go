@@ -240,6 +240,16 @@ func (v *shelf) Remove(uid types.UID) error {
 	return nil
 }
 
+// removals returns the pods whose volumes were removed.
+func (v *shelf) removals() (uids []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, uid := range v.removed {
+		uids = append(uids, string(uid))
+	}
+	return uids
+}
+
 func (v *shelf) seen(name string) (text string, writes int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

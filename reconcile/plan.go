@@ -105,6 +105,8 @@ func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime
 	switch {
 	case want != nil && len(current) > 0:
 		reason = Superseded
+	case in.Again != "":
+		reason = RestartedByHand
 	case want != nil:
 		reason = PodChanged
 	}
@@ -118,7 +120,7 @@ func (in Input) teardown(want *pod.Pod, uid types.UID, current, former []runtime
 		folders[c.UID] = true
 	}
 	for left, rec := range in.Records {
-		other := rec.State.Leaving || rec.Pod != nil && want != nil && !in.same(left, rec.Pod.Hash, want)
+		other := rec.State.Leaving || left == in.Again || rec.Pod != nil && want != nil && !in.same(left, rec.Pod.Hash, want)
 		folders[left] = left != uid || folders[left] || other
 	}
 	if len(current) > 0 {

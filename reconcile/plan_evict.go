@@ -81,7 +81,7 @@ func (g *generationPlan) evict() {
 // outlook says when an evicted pod runs again.
 func (g *generationPlan) outlook(was Eviction) string {
 	if !g.comesBack() {
-		return "it runs again when it is edited"
+		return "it runs again when it is edited or restarted by hand"
 	}
 	switch was.Cause {
 	case pod.OwnLimit:

@@ -141,7 +141,7 @@ func (in Input) split(want *pod.Pod) (uid types.UID, current, former []runtime.C
 // this version decides; with one of another version the admitted pod is compared
 // field by field, and where that is lost the generation is left alone.
 func (in Input) same(uid types.UID, hash pod.Hash, want *pod.Pod) bool {
-	if explicit := want.ExplicitUID(); explicit != "" && explicit != uid || in.Records[uid].State.Leaving {
+	if explicit := want.ExplicitUID(); explicit != "" && explicit != uid || in.Records[uid].State.Leaving || uid == in.Again {
 		return false
 	}
 	if hash.Version == want.Hash.Version {

@@ -57,6 +57,7 @@ const (
 	FailedPreStopHook   Reason = "FailedPreStopHook"
 	Removed             Reason = "Removed"
 	Superseded          Reason = "Superseded"
+	RestartedByHand     Reason = "RestartedByHand"
 	Finished            Reason = "Finished"
 	FailedToStart       Reason = "FailedToStart"
 	Recorded            Reason = "Recorded"

@@ -332,6 +332,7 @@ func (s *state) consider(e *entry) {
 		e.ending = in.Now
 	}
 	e.carried()
+	e.restarted()
 	s.release(e, in.Observed)
 	s.unpin(e, in.Observed)
 	s.setAlarm(e, e.plan.Wake)

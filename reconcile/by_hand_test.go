@@ -1,0 +1,104 @@
+package reconcile_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
+)
+
+func webKey(name string) pod.Key { return pod.Key{Namespace: "default", Name: name + "-node"} }
+
+// A pod that is restarted by hand is another one, as if its manifest had gone and come
+// back; that a crash of the agent lies between changes nothing.
+func TestRestartByHand(t *testing.T) {
+	for name, crash := range map[string]bool{"by one agent": false, "by another agent": true} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				text := manifest("a", "", "{name: c, image: present:1, args: [ignore-term]}")
+				r.want(text)
+				before := the(t, r.after(time.Second), "a").Containers
+				if err := r.loop.Restart(r.t.Context(), webKey("a")); err != nil {
+					t.Fatal(err)
+				}
+				if crash {
+					r.after(time.Second) // its grace period is longer
+					r.stop()
+					r.start(reconcile.Policy{})
+					r.want(text)
+				}
+				a := the(t, r.after(time.Minute), "a")
+				if a.Object.Status.Phase != v1.PodRunning || len(a.Containers) != len(before) {
+					t.Fatalf("%s with %d containers", a.Object.Status.Phase, len(a.Containers))
+				}
+				for i := range before {
+					if a.Containers[i].ID == before[i].ID {
+						t.Errorf("%s is the one of before", before[i].Name)
+					}
+				}
+				after := the(t, r.after(time.Hour), "a").Containers
+				if after[0].ID != a.Containers[0].ID {
+					t.Error("it was restarted more than once")
+				}
+				if !strings.Contains(strings.Join(r.volumes.removals(), " "), string(a.Object.UID)) {
+					t.Error("its volumes stayed")
+				}
+			})
+		})
+	}
+}
+
+// What has come to its end, or was evicted for good, runs again.
+func TestRestartByHandOfWhatIsOver(t *testing.T) {
+	inRig(t, func(r *rig) {
+		text := manifest("a", "", "{name: c, image: present:1, imagePullPolicy: Never}") + "  restartPolicy: Never\n"
+		job := manifest("job", "", "{name: c, image: present:1, args: [exit=0]}") + "  restartPolicy: Never\n"
+		r.want(text, job)
+		a := the(t, r.after(time.Second), "a")
+		r.loop.Evict(r.t.Context(), verdict(a, pod.OwnLimit))
+		snap := r.after(time.Hour)
+		if got := phases(snap); got["a"] != v1.PodFailed || got["job"] != v1.PodSucceeded {
+			t.Fatalf("phases %v", got)
+		}
+		if message := the(t, snap, "a").Object.Status.Message; !strings.Contains(message, "restarted by hand") {
+			t.Errorf("message %q", message)
+		}
+		was := the(t, snap, "job").Object.Status.ContainerStatuses[0].ContainerID
+		for _, name := range []string{"a", "job"} {
+			if err := r.loop.Restart(r.t.Context(), webKey(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		snap = r.after(time.Minute)
+		if got := phases(snap); got["a"] != v1.PodRunning || got["job"] != v1.PodSucceeded {
+			t.Errorf("phases %v", got)
+		}
+		if the(t, snap, "job").Object.Status.ContainerStatuses[0].ContainerID == was {
+			t.Error("the job did not run again")
+		}
+	})
+}
+
+// What could not be started again is left alone.
+func TestNoRestartByHand(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want(manifest("a", "", web), manifest("z", "", "{name: c, image: present:1, "+port+"80}]}"))
+		r.after(time.Second)
+		if err := r.loop.Restart(r.t.Context(), webKey("b")); !errors.Is(err, reconcile.ErrNoPod) {
+			t.Errorf("of a pod that nothing supplies: %v", err)
+		}
+		r.want(manifest("a", "", "{name: c, image: present:1, "+port+"80}]}"), manifest("z", "", "{name: c, image: present:1, "+port+"80}]}"))
+		before := the(t, r.after(time.Second), "a").Containers
+		if err := r.loop.Restart(r.t.Context(), webKey("a")); !errors.Is(err, reconcile.ErrHeld) || !strings.Contains(err.Error(), "NodePorts") {
+			t.Errorf("of a pod whose edit waits for a port: %v", err)
+		}
+		if after := the(t, r.after(time.Minute), "a").Containers; after[0].ID != before[0].ID {
+			t.Error("it was restarted all the same")
+		}
+	})
+}
