@@ -136,7 +136,9 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 			if err != nil {
 				return err
 			}
-			group.Go(func() error { return server.Serve(ctx, listener, server.Answers{State: p.state, Events: p.happened}) })
+			group.Go(func() error {
+				return server.Serve(ctx, listener, server.Answers{State: p.state, Events: p.happened, Restart: p.restart})
+			})
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -33,4 +34,19 @@ func TestEvents(t *testing.T) {
 	if want := []string{"Created", "Started", "Killing"}; !slices.Equal(reasons, want) {
 		t.Errorf("%v, want %v", reasons, want)
 	}
+}
+
+// A pod that is restarted by hand is another one, in another sandbox.
+func TestRestartByHand(t *testing.T) {
+	w := newWorld(t)
+	w.write("web.yaml", manifest("{name: web}", `{name: app, image: "busybox:stable", command: `+sleeper+`}`))
+	w.start()
+	w.await("it runs", runs("web", "app", 0))
+	before := w.ids()
+	if err := server.NewClient(w.cfg.Socket).Restart(t.Context(), pod.Key{Namespace: "default", Name: "web-node"}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("it runs again", runs("web", "app", 0), func(s server.State) bool {
+		return w.ids()["web-node/POD/0"] != before["web-node/POD/0"]
+	})
 }

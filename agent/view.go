@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server"
@@ -16,6 +19,15 @@ func (p *parts) state(ctx context.Context, after uint64) (server.State, error) {
 		return server.State{}, err
 	}
 	return view(p.cfg, snap), nil
+}
+
+// restart answers clients: see server.Answers.
+func (p *parts) restart(ctx context.Context, key pod.Key) error {
+	err := p.loop.Restart(ctx, key)
+	if errors.Is(err, reconcile.ErrNoPod) {
+		return fmt.Errorf("%w: nothing supplies pod %s", server.ErrNoPod, key)
+	}
+	return err
 }
 
 // view is a snapshot in the shape that clients read.

@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 // Listen makes the socket, which only its owner can open. A socket that another
@@ -50,7 +54,13 @@ func Listen(path string) (net.Listener, error) {
 type Answers struct {
 	State  func(ctx context.Context, after uint64) (State, error)
 	Events func(ctx context.Context, after uint64) (Events, error)
+	// Restart has a pod ended and started anew. Its error wraps ErrNoPod, or is why it
+	// cannot be.
+	Restart func(ctx context.Context, key pod.Key) error
 }
+
+// ErrNoPod says that there is no such pod.
+var ErrNoPod = errors.New("no such pod")
 
 // Serve answers on l until ctx ends, and returns when no call is under way any
 // more.
@@ -58,6 +68,17 @@ func Serve(ctx context.Context, l net.Listener, a Answers) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", newer(a.State))
 	mux.HandleFunc("GET /v1/events", newer(a.Events))
+	mux.HandleFunc("POST /v1/pods/{namespace}/{name}/restart", func(w http.ResponseWriter, r *http.Request) {
+		err := a.Restart(r.Context(), pod.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")})
+		switch {
+		case errors.Is(err, ErrNoPod):
+			http.Error(w, err.Error(), http.StatusNotFound)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusConflict)
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
 	var calls sync.WaitGroup
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -133,17 +154,33 @@ func (c *Client) Events(ctx context.Context, after uint64) (Events, error) {
 	return ask[Events](ctx, c, "/v1/events", after)
 }
 
-func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path+"?after="+strconv.FormatUint(after, 10), nil)
+// Restart has the agent end a pod and start it anew. ErrNoPod where there is none,
+// ErrNoAgent where nobody answers.
+func (c *Client) Restart(ctx context.Context, key pod.Key) error {
+	path := "/v1/pods/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name) + "/restart"
+	resp, err := c.do(ctx, http.MethodPost, path)
 	if err != nil {
-		return found, err
+		return err
 	}
-	resp, err := c.http.Do(req)
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	why := strings.TrimSpace(string(text))
+	switch {
+	case err != nil:
+		return fmt.Errorf("agent's answer: %w", err)
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w: %s", ErrNoPod, strings.TrimPrefix(why, ErrNoPod.Error()+": "))
+	default:
+		return errors.New(why)
+	}
+}
+
+func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {
+	resp, err := c.do(ctx, http.MethodGet, path+"?after="+strconv.FormatUint(after, 10))
 	if err != nil {
-		var request *url.Error
-		if errors.As(err, &request) {
-			err = request.Err // without the address, which means nothing to people
-		}
 		return found, err
 	}
 	defer resp.Body.Close()
@@ -154,4 +191,17 @@ func ask[T any](ctx context.Context, c *Client, path string, after uint64) (foun
 		return found, fmt.Errorf("agent's answer: %w", err)
 	}
 	return found, nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the address, which means nothing to people
+	}
+	return resp, err
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -358,5 +360,44 @@ func TestServeWaitsForItsCalls(t *testing.T) {
 	}
 	if !left.Load() {
 		t.Error("Serve returned while a call was under way")
+	}
+}
+
+// A pod is restarted by its key; what keeps it from that comes back in words.
+func TestRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := server.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(ctx, l, server.Answers{Restart: func(_ context.Context, key pod.Key) error {
+			switch key.Name {
+			case "a b":
+				return nil
+			case "held":
+				return errors.New("it is held")
+			default:
+				return fmt.Errorf("%w: nothing supplies pod %s", server.ErrNoPod, key)
+			}
+		}})
+	}()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	c := server.NewClient(path)
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "a b"}); err != nil {
+		t.Error(err)
+	}
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "held"}); err == nil || err.Error() != "it is held" {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "x"}); !errors.Is(err, server.ErrNoPod) || err.Error() != "no such pod: nothing supplies pod n/x" {
+		t.Errorf("got %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -122,7 +123,9 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	s.changed, s.parked = make(chan struct{}), make(chan struct{}, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened}) }()
+	go func() {
+		ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened, Restart: s.restart})
+	}()
 	once := sync.OnceValue(func() error {
 		cancel()
 		return <-ended
@@ -148,6 +151,22 @@ func (s *stateServer) awaitWatch(ts *testscript.TestScript) {
 func (s *stateServer) get(ctx context.Context, after uint64) (server.State, error) {
 	state, _, err := s.next(ctx, after)
 	return state, err
+}
+
+// restart knows the pods of the state; one that is busy is not restarted.
+func (s *stateServer) restart(_ context.Context, key pod.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.state.Pods {
+		switch {
+		case p.Pod.Namespace != key.Namespace || p.Pod.Name != key.Name:
+		case p.Busy:
+			return errors.New("not restarted: it is busy")
+		default:
+			return nil
+		}
+	}
+	return server.ErrNoPod
 }
 
 func (s *stateServer) happened(ctx context.Context, after uint64) (server.Events, error) {
