@@ -32,9 +32,9 @@ func (s *state) holdAdmitted() {
 				}
 			}
 		}
+		in := s.input(e)
 		for _, rec := range e.records {
-			over := rec.State.Leaving || rec.State.Evicted != nil || rec.State.End != (End{})
-			if !up && rec.Pod != nil && !over {
+			if !up && rec.Pod != nil && !rec.State.Leaving && !in.over(rec.Pod) {
 				former = append(former, admission{rec.Pod, rec.State.Admitted})
 			}
 		}
@@ -59,7 +59,7 @@ func (s *state) admit(e *entry, in *Input) {
 	delete(s.awaiting, e.key)
 	e.pressed = false
 	want, _ := in.wanted()
-	if want == nil || e.plan.Finished && e.plan.Pod == want {
+	if want == nil || in.over(want) {
 		e.refused = Waiting{}
 		s.room.Leave(e.key)
 		return

@@ -69,7 +69,7 @@ func (s *state) pin(e *entry, in *Input) {
 		return
 	}
 	want, _ := in.wanted()
-	if want != nil && in.Refused == (Waiting{}) && !(e.plan.Finished && e.plan.Pod == want) {
+	if want != nil && in.Refused == (Waiting{}) && !in.over(want) {
 		changed, refusal := s.cpus.Claim(want)
 		if changed {
 			s.deps.Log.Info("containers have CPUs of their own", "pod", e.key, "cpus", s.cpus.Own(want), "shared", s.cpus.Shared())

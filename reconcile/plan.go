@@ -45,7 +45,7 @@ func PlanPod(in Input) Plan {
 		}
 		return plan
 	}
-	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, members: members(want.Object), observed: current, record: in.Records[uid]}
+	g := in.generation(plan, want, uid, current)
 	g.run()
 	in.holdBack(&g.plan)
 	return g.plan

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -26,6 +27,17 @@ func (g *generationPlan) finished() bool {
 		}
 	}
 	return over
+}
+
+// over reports whether the pod that is wanted has come to its end, so that it needs
+// nothing of the machine unless it comes back.
+func (in Input) over(want *pod.Pod) bool {
+	uid, current, _ := in.split(want)
+	g := in.generation(Plan{}, want, uid, current)
+	g.condemn()
+	g.plan.Finished = g.finished()
+	g.meetDeadline()
+	return g.plan.Finished
 }
 
 // done reports whether a container ended and is not to be started again.

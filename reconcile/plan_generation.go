@@ -28,9 +28,14 @@ type generationPlan struct {
 	wave    int                 // of the next step that must wait for the ones before
 }
 
+func (in Input) generation(plan Plan, want *pod.Pod, uid types.UID, observed []runtime.Container) *generationPlan {
+	g := &generationPlan{in: in, plan: plan, pod: want, uid: uid, members: members(want.Object), observed: observed, record: in.Records[uid]}
+	g.state = g.record.State.fold(observed)
+	return g
+}
+
 func (g *generationPlan) run() {
 	g.plan.Waiting = make(map[string]Waiting)
-	g.state = g.record.State.fold(g.observed)
 	g.foldProbes()
 	g.foldHooks()
 	g.foldMessages()
