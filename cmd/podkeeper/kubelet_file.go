@@ -49,7 +49,7 @@ func kubeletFields() map[string]kubeletField {
 		"reservedSystemCPUs":     {"reserved-cpus", readString},
 		"systemReserved":         {"system-reserved", readQuantities},
 		"kubeReserved":           {"kube-reserved", readQuantities},
-		"enforceNodeAllocatable": {"enforce-node-allocatable", readStrings},
+		"enforceNodeAllocatable": {"enforce-node-allocatable", readEnforced},
 		"systemReservedCgroup":   {"system-reserved-cgroup", readString},
 		"kubeReservedCgroup":     {"kube-reserved-cgroup", readString},
 		"systemCgroups":          {"system-cgroups", readString},
@@ -192,6 +192,16 @@ func readStrings(n *yaml.Node) ([]string, error) {
 		return nil, errors.New("want a list of strings")
 	}
 	return list, nil
+}
+
+// readEnforced reads a list of strings, where an empty one, other than none, means that
+// nothing is enforced.
+func readEnforced(n *yaml.Node) ([]string, error) {
+	list, err := readStrings(n)
+	if list != nil && len(list) == 0 {
+		return []string{"none"}, err
+	}
+	return list, err
 }
 
 // readDuration reads what metav1.Duration writes.
