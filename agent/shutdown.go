@@ -45,28 +45,36 @@ func (p *parts) watchShutdown(ctx context.Context) error {
 	return goingDown{groups: p.cfg.Shutdown, connect: connect, loop: p.loop, log: p.log}.run(ctx)
 }
 
-// loginAgain is how long after the connection was lost it is made anew.
-const loginAgain = 5 * time.Second
+// How long after the connection was lost it is made anew, and how long after there
+// was none.
+const (
+	loginAgain = 5 * time.Second
+	loginFirst = time.Minute
+)
 
 func (g goingDown) run(ctx context.Context) error {
 	if len(g.groups) == 0 {
 		return nil
 	}
-	for was := false; ctx.Err() == nil; was = true {
+	for again, told := false, false; ctx.Err() == nil; told = true {
+		pause := loginFirst // most likely there is no systemd
 		m, err := g.connect(ctx)
 		if err == nil {
-			err = g.watch(ctx, m, was)
+			err = g.watch(ctx, m, again)
 			m.Close()
-		} else if !was {
-			g.log.Warn("a shutdown of the machine will not wait for pods: systemd's login manager cannot be asked", "err", err)
-			return nil
+			again = true
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		g.log.Warn("a shutdown of the machine does not wait for pods now", "err", err, "retry", loginAgain)
+		if again {
+			pause = loginAgain
+		}
+		if again || !told {
+			g.log.Warn("a shutdown of the machine does not wait for pods now", "err", err, "retry", pause)
+		}
 		select {
-		case <-time.After(loginAgain):
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
@@ -79,14 +87,16 @@ func (g goingDown) watch(ctx context.Context, m loginManager, again bool) error 
 	if err != nil {
 		return err
 	}
-	if again { // it may have been called off while nobody listened
-		down, err := m.Preparing()
-		if err != nil {
-			return err
-		}
-		if !down {
-			g.loop.Shutdown(ctx, nil)
-		}
+	down, err := m.Preparing() // nobody may have listened to what it told
+	if err != nil {
+		return err
+	}
+	switch {
+	case down:
+		g.log.Info("the machine goes down already: pods are ended at once")
+		g.loop.Shutdown(ctx, &reconcile.Shutdown{Groups: g.groups, Turn: len(g.groups) - 1})
+	case again:
+		g.loop.Shutdown(ctx, nil)
 	}
 	var all time.Duration
 	for _, group := range g.groups {
@@ -111,14 +121,18 @@ func (g goingDown) watch(ctx context.Context, m loginManager, again bool) error 
 			}
 		}
 	})
-	group.Go(func() error { return g.follow(ctx, m, news) })
+	group.Go(func() error { return g.follow(ctx, m, down, news) })
 	return group.Wait()
 }
 
-// follow holds a lock but while the machine goes down and all has ended.
-func (g goingDown) follow(ctx context.Context, m loginManager, news <-chan bool) error {
-	lock, err := m.Hold("podkeeper", "pods are given time to end")
-	if err != nil {
+// follow holds a lock but while the machine goes down and all has ended. down: it does
+// already, when no lock can be had.
+func (g goingDown) follow(ctx context.Context, m loginManager, down bool, news <-chan bool) error {
+	var lock io.Closer
+	hold := func() (err error) {
+		if lock == nil {
+			lock, err = m.Hold("podkeeper", "pods are given time to end")
+		}
 		return err
 	}
 	defer func() {
@@ -126,12 +140,21 @@ func (g goingDown) follow(ctx context.Context, m loginManager, news <-chan bool)
 			lock.Close()
 		}
 	}()
+	if !down {
+		if err := hold(); err != nil {
+			return err
+		}
+	}
 	ended := make(chan struct{}, 1) // room for one: nobody waits to tell
 	stop := func() {}
 	defer func() { stop() }()
 	for {
 		select {
-		case down := <-news:
+		case now := <-news:
+			if now == down {
+				continue
+			}
+			down = now
 			stop()
 			if down {
 				g.log.Info("the machine goes down: pods are ended")
@@ -141,10 +164,8 @@ func (g goingDown) follow(ctx context.Context, m loginManager, news <-chan bool)
 			stop = func() {}
 			g.log.Info("the machine does not go down after all: pods run again")
 			g.loop.Shutdown(ctx, nil)
-			if lock == nil {
-				if lock, err = m.Hold("podkeeper", "pods are given time to end"); err != nil {
-					return err
-				}
+			if err := hold(); err != nil {
+				return err
 			}
 		case <-ended:
 			g.log.Info("pods have ended: the machine may go down")
@@ -184,9 +205,9 @@ func (g goingDown) begin(ctx context.Context, ended chan struct{}) (stop func())
 
 // end ends the pods whose turn it is, and waits for them as long as they get.
 func (g goingDown) end(ctx context.Context, d reconcile.Shutdown) {
+	g.loop.Shutdown(ctx, &d) // whatever time they get
 	ctx, cancel := context.WithTimeout(ctx, d.Groups[d.Turn].Grace)
 	defer cancel()
-	g.loop.Shutdown(ctx, &d)
 	var after uint64
 	for {
 		snap, err := g.loop.Snapshot(ctx, after)

@@ -37,6 +37,7 @@ func (d *diary) note(format string, args ...any) {
 type fakeLogin struct {
 	*diary
 	most time.Duration
+	down bool      // already when the agent starts
 	news chan bool // closed: the connection is lost
 }
 
@@ -59,7 +60,7 @@ func (f *fakeLogin) Next(ctx context.Context) (bool, error) {
 	}
 }
 
-func (f *fakeLogin) Preparing() (bool, error) { return false, nil }
+func (f *fakeLogin) Preparing() (bool, error) { return f.down, nil }
 
 func (f *fakeLogin) Close() {}
 
@@ -83,7 +84,10 @@ type fakePod struct {
 	takes    time.Duration
 }
 
-func (l *fakeLoop) Shutdown(_ context.Context, d *reconcile.Shutdown) {
+func (l *fakeLoop) Shutdown(ctx context.Context, d *reconcile.Shutdown) {
+	if ctx.Err() != nil {
+		return // as the loop may
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d == nil {
@@ -132,11 +136,13 @@ func (l *fakeLoop) Snapshot(ctx context.Context, after uint64) (reconcile.Snapsh
 func TestMachineGoesDown(t *testing.T) {
 	groups := []ShutdownGroup{{Priority: 0, Grace: 20 * time.Second}, {Priority: 2000000000, Grace: 10 * time.Second}}
 	for name, c := range map[string]struct {
-		pods []fakePod
-		most time.Duration
-		do   func(f *fakeLogin)
-		want []string
-		says string
+		groups []ShutdownGroup // the two above where none
+		pods   []fakePod
+		most   time.Duration
+		down   bool
+		do     func(f *fakeLogin)
+		want   []string
+		says   string
 	}{
 		"pods that end soon": {
 			pods: []fakePod{{"a", 0, 3 * time.Second}, {"b", 5, time.Second}, {"c", 2000000000, 2 * time.Second}}, most: time.Minute,
@@ -175,6 +181,22 @@ func TestMachineGoesDown(t *testing.T) {
 			},
 			want: []string{"0 held", "0 turn 0", "1 turn 1", "1 released", "5 called off", "5 held", "10 turn 0", "11 turn 1", "11 released"},
 		},
+		"a group without time": {
+			groups: []ShutdownGroup{{Priority: 0, Grace: 20 * time.Second}, {Priority: 2000000000}},
+			pods:   []fakePod{{"a", 0, 3 * time.Second}, {"c", 2000000000, 2 * time.Second}}, most: time.Minute,
+			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
+			want: []string{"0 held", "0 turn 0", "3 turn 1", "3 released"},
+		},
+		"it goes down already when the agent starts, and is called off": {
+			pods: []fakePod{{"a", 0, 3 * time.Second}}, most: time.Minute, down: true,
+			do: func(f *fakeLogin) {
+				f.news <- true // told again
+				time.Sleep(5 * time.Second)
+				f.news <- false
+				time.Sleep(5 * time.Second)
+			},
+			want: []string{"0 turn 1", "5 called off", "5 held", "10 released"},
+		},
 		"the machine waits for less": {
 			most: 5 * time.Second, do: func(*fakeLogin) {}, want: []string{"0 held", "0 released"}, says: "InhibitDelayMaxSec=30",
 		},
@@ -186,10 +208,13 @@ func TestMachineGoesDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &diary{begun: time.Now()}
-				f := &fakeLogin{diary: d, most: c.most, news: make(chan bool)}
+				f := &fakeLogin{diary: d, most: c.most, down: c.down, news: make(chan bool)}
 				var said strings.Builder
+				if c.groups == nil {
+					c.groups = groups
+				}
 				g := goingDown{
-					groups: groups, log: slog.New(slog.NewTextHandler(&said, nil)),
+					groups: c.groups, log: slog.New(slog.NewTextHandler(&said, nil)),
 					connect: func(context.Context) (loginManager, error) { return f, nil },
 					loop:    &fakeLoop{diary: d, pods: c.pods, ends: map[string]time.Time{}, changed: make(chan struct{}, 100)},
 				}
@@ -215,19 +240,34 @@ func TestMachineGoesDown(t *testing.T) {
 	}
 }
 
-// Without systemd that is said once, and without periods nothing is asked.
+// Without systemd that is said once and asked again now and then, and without periods
+// nothing is asked.
 func TestNoLoginManager(t *testing.T) {
-	var said strings.Builder
-	asked := 0
-	g := goingDown{log: slog.New(slog.NewTextHandler(&said, nil)), connect: func(context.Context) (loginManager, error) {
-		asked++
-		return nil, errors.New("no bus")
-	}}
-	if err := g.run(t.Context()); err != nil || asked != 0 {
-		t.Errorf("without periods: %v, asked %d times", err, asked)
-	}
-	g.groups = []ShutdownGroup{{Grace: time.Second}}
-	if err := g.run(t.Context()); err != nil || asked != 1 || strings.Count(said.String(), "will not wait") != 1 {
-		t.Errorf("without systemd: %v, asked %d times, says %s", err, asked, said.String())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		d := &diary{begun: time.Now()}
+		f := &fakeLogin{diary: d, most: time.Minute, news: make(chan bool)}
+		g := goingDown{log: slog.New(slog.NewTextHandler(&said, nil)), connect: func(context.Context) (loginManager, error) {
+			if d.note("asked"); time.Since(d.begun) < 150*time.Second {
+				return nil, errors.New("no bus")
+			}
+			return f, nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Second)
+		defer cancel()
+		if err := g.run(ctx); err != nil || len(d.lines) != 0 {
+			t.Errorf("without periods: %v, %q", err, d.lines)
+		}
+		g.groups = []ShutdownGroup{{Grace: time.Second}}
+		if err := g.run(ctx); err != nil {
+			t.Error(err)
+		}
+		want := []string{"0 asked", "60 asked", "120 asked", "180 asked", "180 held", "181 released"}
+		if diff := cmp.Diff(want, d.lines); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if strings.Count(said.String(), "WARN") != 1 {
+			t.Errorf("it says %s", said.String())
+		}
+	})
 }
