@@ -21,25 +21,29 @@ func (cfg Config) shares(node reconcile.Node) (reconcile.Allocatable, reconcile.
 	if err != nil {
 		err = errors.Join(err, unknown)
 	}
-	left, failed := cfg.Node.allocatable(node.Allocatable, keptFree(cfg.Eviction.Policy, node.Memory))
+	free := reconcile.Allocatable{
+		Memory:  keptFree(cfg.Eviction.Policy, gc.MemoryAvailable, node.Memory),
+		Storage: keptFree(cfg.Eviction.Policy, gc.NodeFSAvailable, node.Storage),
+	}
+	left, failed := cfg.Node.allocatable(node.Allocatable, free)
 	return left, pinning, errors.Join(err, failed)
 }
 
-// keptFree returns how much memory is to stay free for good: below that, pods are
-// evicted at once. As for a kubelet, it is therefore not for pods.
-func keptFree(policy EvictionPolicy, memory int64) int64 {
+// keptFree returns how much is to stay free for good of what a signal is about: below
+// that, pods are evicted at once. As for a kubelet, it is therefore not for pods.
+func keptFree(policy EvictionPolicy, signal gc.Signal, capacity int64) int64 {
 	for _, t := range policy.Thresholds {
-		if t.Signal == gc.MemoryAvailable && !t.Soft {
-			return t.Amount.Of(memory)
+		if t.Signal == signal && !t.Soft {
+			return t.Amount.Of(capacity)
 		}
 	}
 	return 0
 }
 
 // allocatable returns what pods may ask for together: what the machine has, less what
-// is reserved and what is to stay free of memory, and an error where nothing is left.
-// What the machine has is 0 where that is unknown.
-func (n NodeConfig) allocatable(machine reconcile.Allocatable, freeMemory int64) (reconcile.Allocatable, error) {
+// is reserved and what is to stay free, and an error where nothing is left. What the
+// machine has is 0 where that is unknown.
+func (n NodeConfig) allocatable(machine, free reconcile.Allocatable) (reconcile.Allocatable, error) {
 	left := machine
 	for _, r := range []struct {
 		name string
@@ -47,8 +51,8 @@ func (n NodeConfig) allocatable(machine reconcile.Allocatable, freeMemory int64)
 		less int64
 	}{
 		{"cpu", &left.CPU, n.System.CPU + n.Kube.CPU},
-		{"memory", &left.Memory, n.System.Memory + n.Kube.Memory + freeMemory},
-		{"ephemeral-storage", &left.Storage, n.System.Storage + n.Kube.Storage},
+		{"memory", &left.Memory, n.System.Memory + n.Kube.Memory + free.Memory},
+		{"ephemeral-storage", &left.Storage, n.System.Storage + n.Kube.Storage + free.Storage},
 	} {
 		have := *r.of
 		if have == 0 {

@@ -48,14 +48,22 @@ func TestReservedResources(t *testing.T) {
 	w.cfg.Eviction.Policy = gc.EvictionPolicy{Thresholds: []gc.Threshold{
 		{Signal: gc.MemoryAvailable, Soft: true, Grace: time.Hour, Amount: gc.Amount{Value: 64 << 20}},
 		{Signal: gc.MemoryAvailable, Amount: gc.Amount{Value: 32 << 20}},
+		{Signal: gc.NodeFSAvailable, Amount: gc.Amount{Value: 16 << 20}},
 	}}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(os.TempDir(), &disk); err != nil {
+		t.Fatal(err)
+	}
+	storage := int64(disk.Blocks)*disk.Bsize - 16<<20
 	w.write("small.yaml", manifest("{name: small}", sleeping("c")))
 	w.write("large.yaml", manifest("{name: large}", sleeping("c", fmt.Sprintf("resources: {requests: {memory: %d}}", memory+1))))
 	w.write("wide.yaml", manifest("{name: wide}", sleeping("c", fmt.Sprintf("resources: {requests: {cpu: %dm}}", milli+1))))
+	w.write("deep.yaml", manifest("{name: deep}", sleeping("c", fmt.Sprintf("resources: {requests: {ephemeral-storage: %d}}", storage+1))))
 	w.start()
 	w.await("the small one runs", running("small"))
 	for name, want := range map[string]string{
 		"large": fmt.Sprintf("memory, requested: %d, used: 0, capacity: %d", memory+1, memory),
+		"deep":  fmt.Sprintf("ephemeral-storage, requested: %d, used: 0, capacity: %d", storage+1, storage),
 		"wide":  fmt.Sprintf("cpu, requested: %d, used: 0, capacity: %d", milli+1, milli),
 	} {
 		w.await(name+" waits", func(s server.State) bool {
