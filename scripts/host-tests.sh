@@ -18,10 +18,12 @@ cd "$(dirname "$0")/.."
 : "${GO:=go}" "${PATIENCE:=90s}"
 : "${TESTS:=node/cgroup .
 node/kernel .
+node/logind .
 node/stats .
+agent/doctor .
 runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
-agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestProcessLimit|TestWithoutPodCgroups)\$
-agent ^(TestReservedResources|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestWhatAPodUses|TestImages.*|TestOnce.*)\$}"
+agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups)\$
+agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImages.*|TestOnce.*)\$}"
 
 there=$("$@" 'mktemp -d')
 trap '"$@" "rm -rf $there"' EXIT
