@@ -12,6 +12,7 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -281,6 +282,53 @@ func TestKeepRoundsAsTheKernel(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != rounded {
 		t.Errorf("the limit is %s, %v; want it left at %s", got, err, rounded)
+	}
+}
+
+// Where nothing can be written, what is as it should be is no error, and all else says
+// why; it goes on as soon as it can.
+func TestReadOnlyMount(t *testing.T) {
+	for name, h := range map[string]cgroup.Host{"v1": fakeV1(t), "v2": fakeV2(t, "cpu memory pids")} {
+		if err := unix.Mount(h.Mount, h.Mount, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(h.Mount, 0); err != nil {
+				t.Error(err)
+			}
+		})
+		remount := func(flags uintptr) {
+			if err := unix.Mount("", h.Mount, "", unix.MS_REMOUNT|unix.MS_BIND|flags, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tree := cgroup.NewTree(h, "/")
+		tree.Use(cgroup.Cgroupfs)
+		if _, err := tree.EnsurePod(t.Context(), burstable); err != nil {
+			t.Fatal(err)
+		}
+		for _, hierarchy := range []string{"memory", ""} {
+			put(t, filepath.Join(h.Mount, hierarchy, "kubepods/burstable/poda-1/cgroup.procs"), "")
+		}
+		remount(unix.MS_RDONLY)
+		if err := tree.Keep(t.Context()); err != nil {
+			t.Errorf("%s: all is as it should be, and keeping it says %v", name, err)
+		}
+		other, bigger := burstable, burstable
+		other.UID, bigger.Memory = "b", 128<<20
+		_, err := tree.EnsurePod(t.Context(), other)
+		for what, err := range map[string]error{
+			"make": err, "set": tree.SetPod(t.Context(), "/kubepods/burstable/poda-1", bigger, false),
+			"remove": tree.RemovePod(t.Context(), "a-1"), "node": tree.SetNode(t.Context(), cgroup.Limits{Memory: 1 << 30}),
+		} {
+			if !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "kubepods") {
+				t.Errorf("%s, %s: %v, want the cgroup and the reason", name, what, err)
+			}
+		}
+		remount(0)
+		if _, err := tree.EnsurePod(t.Context(), other); err != nil {
+			t.Errorf("%s, writable again: %v", name, err)
+		}
 	}
 }
 
