@@ -61,7 +61,7 @@ func (s *state) admit(e *entry, in *Input) {
 	want, _ := in.wanted()
 	if want == nil || in.over(want) {
 		e.refused = Waiting{}
-		s.room.Leave(e.key)
+		s.leaveQueue(e.key)
 		return
 	}
 	forbidden := cmp.Or(in.Policy.refusal(want), in.Node.mismatch(want.Object), in.unsupported(want))
@@ -73,33 +73,34 @@ func (s *state) admit(e *entry, in *Input) {
 	if up && !remembered(in, want.Hash) {
 		s.room.Hold(want) // it has it in fact
 	}
-	lacks := Waiting{}
-	if forbidden == (Waiting{}) {
-		lacks = s.room.Lacks(want)
+	had := e.admitted != nil && e.admitted.Hash == want.Hash
+	if up || had && len(in.Observed) > 0 {
+		pressed = Waiting{} // one of which nothing is there yet waits, as if it had come after the pressure
 	}
 	switch {
-	case lacks != (Waiting{}):
-		s.room.Wait(want)
-		in.Refused = lacks
-		s.sayRefused(e, lacks)
-		return
-	case e.admitted != nil && e.admitted.Hash == want.Hash && (pressed == (Waiting{}) || len(in.Observed) > 0):
-		// One of which nothing is there yet waits, as if it had come after the pressure.
-	case up:
-		s.ledger.Release(e.key)
-		s.hold(want) // it has them in fact
-		s.wakeWaiting()
-		e.admitted = want
-	case forbidden != (Waiting{}):
-	case pressed != (Waiting{}):
+	case forbidden == (Waiting{}) && pressed != (Waiting{}):
 		forbidden, e.pressed = pressed, true
-	default:
+	case forbidden != (Waiting{}) && !had && !up:
+	case !had && !up:
 		if !s.claim(e, want) {
 			in.Refused = e.refused
 			return
 		}
+	default:
+		if lacks := s.room.Lacks(want); forbidden == (Waiting{}) && lacks != (Waiting{}) {
+			s.wait(want)
+			in.Refused = lacks
+			s.sayRefused(e, lacks)
+			return
+		}
+		if !had {
+			s.ledger.Release(e.key)
+			s.hold(want) // it has them in fact
+			s.wakeWaiting()
+			e.admitted = want
+		}
 	}
-	s.room.Leave(e.key)
+	s.leaveQueue(e.key)
 	if forbidden == (Waiting{}) {
 		s.room.Hold(want)
 	}
@@ -121,11 +122,19 @@ func remembered(in *Input, hash pod.Hash) bool {
 // sake of their ports.
 func (s *state) claim(e *entry, want *pod.Pod) bool {
 	group, refusal := s.ledger.together(want, s.asking)
-	if len(group) > 1 {
+	if len(group) > 0 {
 		refusal = s.room.Lacks(group...)
+	} else if !pod.Critical(want.Object) {
+		refusal = cmp.Or(s.room.Lacks(want), refusal) // what the kubelet names first
 	}
-	if len(group) == 0 || refusal != (Waiting{}) {
-		s.room.Leave(e.key)
+	switch {
+	case refusal == (Waiting{}):
+	case len(group) == 1:
+		s.wait(want)
+		s.sayRefused(e, refusal)
+		return false
+	default: // room alone does not do: none is kept for it, and nobody ended
+		s.leaveQueue(e.key)
 		s.sayRefused(e, refusal)
 		s.asking[e.key] = want
 		return false
@@ -141,6 +150,22 @@ func (s *state) claim(e *entry, want *pod.Pod) bool {
 	}
 	s.wakeWaiting() // former versions may have held others
 	return true
+}
+
+// wait has a pod wait for room. Where it asks for another amount than before, others
+// may fit beside it.
+func (s *state) wait(want *pod.Pod) {
+	if s.room.Wait(want) {
+		s.wakeWaiting()
+	}
+}
+
+// leaveQueue has a pod wait for room no longer. What was kept for it is free.
+func (s *state) leaveQueue(key pod.Key) {
+	if s.room.Waits(key) {
+		s.room.Leave(key)
+		s.wakeWaiting()
+	}
 }
 
 // sayRefused notes why the pod is not admitted, and logs it once.

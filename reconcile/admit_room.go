@@ -204,15 +204,19 @@ func (r *Room) Release(key pod.Key) bool {
 	return had
 }
 
-// Wait puts a pod in the queue. One that is in it keeps its place, edited or not.
-func (r *Room) Wait(p *pod.Pod) {
+// Wait puts a pod in the queue. One that is in it keeps its place, edited or not; it
+// reports whether such a one asks for another amount now.
+func (r *Room) Wait(p *pod.Pod) (changed bool) {
 	w, ok := r.waiting[p.Key()]
-	if !ok {
+	if ok {
+		changed = w.pod != p && !maps.Equal(DemandOf(w.pod.Object), DemandOf(p.Object))
+	} else {
 		r.turn++
 		w.turn = r.turn
 	}
 	w.pod = p
 	r.waiting[p.Key()] = w
+	return changed
 }
 
 // Leave takes a pod out of the queue.

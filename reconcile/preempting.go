@@ -18,6 +18,9 @@ func (s *state) makeRoom() bool {
 			s.room.Stay(key) // it is another generation by now
 		}
 	}
+	if s.shutdown != nil {
+		return false // the room would be nobody's
+	}
 	for _, p := range s.room.Queue() {
 		for _, victim := range s.room.Preempt(p) {
 			s.preempt(s.pods[victim.Key()], p)
