@@ -14,16 +14,18 @@ import (
 // running or not, or that goes on from before; whole says that every source has said
 // all that it has to say (law 1). Its error is the context's.
 func (l *Loop) WantedImages(ctx context.Context) (names []string, whole bool, err error) {
-	done := make(chan struct{})
+	type answer struct {
+		names []string
+		whole bool
+	}
+	reply := make(chan answer, 1)
 	l.report(ctx, func(s *state) {
-		names = s.wantedImages()
 		heard, _ := s.set.Heard()
-		whole = s.haveSet && s.listed && heard
-		close(done)
+		reply <- answer{s.wantedImages(), s.haveSet && s.listed && heard}
 	})
 	select {
-	case <-done:
-		return names, whole, nil
+	case a := <-reply:
+		return a.names, a.whole, nil
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
