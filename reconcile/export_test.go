@@ -97,3 +97,16 @@ func (l *Loop) KnownImages(ctx context.Context) (names []string) {
 	<-done
 	return names
 }
+
+// KnownEvictions returns of how many generations it is known when they were evicted.
+func (l *Loop) KnownEvictions(ctx context.Context) int {
+	count := make(chan int, 1)
+	l.report(ctx, func(s *state) {
+		n := 0
+		for _, e := range s.pods {
+			n += len(e.out) + len(e.emptied)
+		}
+		count <- n
+	})
+	return <-count
+}

@@ -120,6 +120,8 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case RemoveFolder:
 		delete(e.records, o.step.UID)
 		delete(e.begun, o.step.UID)
+		delete(e.out, o.step.UID)
+		delete(e.emptied, o.step.UID)
 		delete(e.cgroups, o.step.UID)
 		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	}
