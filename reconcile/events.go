@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -90,7 +91,7 @@ func waitEvents(was, now Plan) (list []pod.Event) {
 			list = append(list, e)
 		}
 	}
-	if b := now.Blocked; b != was.Blocked && b.Message != "" && b.Reason != ContainerCreating && b != unheard {
+	if b := now.Blocked; !b.again(was.Blocked) && b.Message != "" && b.Reason != ContainerCreating && b != unheard {
 		e := about
 		e.Reason, e.Message = b.event("", now)
 		if e.Reason == "" {
@@ -104,6 +105,17 @@ func waitEvents(was, now Plan) (list []pod.Event) {
 		list = append(list, e)
 	}
 	return list
+}
+
+// again reports whether a pod waits for what it waited for, by whatever numbers: those
+// of what the node is short of change with each look.
+func (w Waiting) again(was Waiting) bool {
+	switch w.Reason {
+	case MemoryPressure, DiskPressure, PIDPressure:
+		return w.Reason == was.Reason
+	default:
+		return w == was || w.Reason == was.Reason && strings.HasPrefix(string(w.Reason), "OutOf")
+	}
 }
 
 // event returns reason and message of the event that tells of it; "" where there is

@@ -114,3 +114,21 @@ func TestEventsOfProbes(t *testing.T) {
 		}
 	})
 }
+
+// What the node is short of is told once, however its numbers change.
+func TestEventOfPressureIsToldOnce(t *testing.T) {
+	inRig(t, func(r *rig) {
+		y := memoryShort()
+		r.loop.Press(r.t.Context(), y)
+		r.want(manifest("a", "", web))
+		for _, left := range []string{"80Mi", "70Mi", "60Mi"} {
+			r.after(10 * time.Second)
+			y.Memory.Message = left + " of memory are left"
+			r.loop.Press(r.t.Context(), y)
+		}
+		got := the(t, r.after(time.Second), "a").Plan.Blocked.Message
+		if lines := r.told.lines(); len(lines) != 1 || got != "60Mi of memory are left" {
+			t.Errorf("it waits: %q; events: %q", got, lines)
+		}
+	})
+}
