@@ -77,6 +77,7 @@ func (s *state) disconnected(err error) bool {
 	was := s.online
 	s.online = false
 	s.revision++
+	s.dropVerdicts()
 	if !s.said {
 		s.deps.Log.Warn("the container engine does not answer; pods are left as they are until it does", "err", err)
 		s.said = true

@@ -18,8 +18,8 @@ func (s *state) makeRoom() bool {
 			s.room.Stay(key) // it is another generation by now
 		}
 	}
-	if s.shutdown != nil {
-		return false // the room would be nobody's
+	if s.shutdown != nil || !s.online {
+		return false // nobody could have the room
 	}
 	for _, p := range s.room.Queue() {
 		for _, victim := range s.room.Preempt(p) {

@@ -38,6 +38,9 @@ func (s *state) press(y Pressure) {
 
 // evict has a verdict carried out by the plans of its pod.
 func (s *state) evict(v pod.Verdict) {
+	if !s.online && v.Cause != pod.OwnLimit {
+		return // nothing comes of it before the node is another
+	}
 	for key, e := range s.pods {
 		if _, ok := e.records[v.UID]; ok || e.plan.UID == v.UID {
 			if v.At.IsZero() {
@@ -46,6 +49,17 @@ func (s *state) evict(v pod.Verdict) {
 			e.verdict = &v
 			s.mark(key)
 			return
+		}
+	}
+}
+
+// dropVerdicts forgets what was found about the node and is not written down: when the
+// engine is there again, that may be long past.
+func (s *state) dropVerdicts() {
+	for key, e := range s.pods {
+		if v := e.verdict; v != nil && v.Cause != pod.OwnLimit && e.records[v.UID].State.Evicted == nil {
+			e.verdict = nil
+			s.mark(key)
 		}
 	}
 }

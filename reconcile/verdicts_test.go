@@ -230,3 +230,48 @@ func TestVerdictAboutAnother(t *testing.T) {
 		}
 	})
 }
+
+// A verdict about the node is not carried out long after, when the engine is back.
+func TestVerdictBeforeAnOutage(t *testing.T) {
+	for name, busy := range map[string]bool{"while it is away": false, "before it went away": true} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.want(manifest("a", "", "{name: c, image: present:1, command: [ignore-term]}"))
+				a := the(t, r.after(time.Second), "a")
+				if busy { // its wave takes longer than that
+					r.want(manifest("a", "", "{name: c, image: present:1, command: [ignore-term, x]}"))
+					r.after(time.Second)
+					r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure))
+					r.engine.Down(true)
+				} else {
+					r.engine.Down(true)
+					r.after(time.Second)
+					r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure))
+				}
+				r.after(time.Minute)
+				r.engine.Up()
+				if got := phases(r.after(2 * time.Minute))["a"]; got != v1.PodRunning {
+					t.Errorf("it is %s", got)
+				}
+			})
+		})
+	}
+}
+
+// Nothing is kept of evicted generations that are gone.
+func TestEvictionsAreForgotten(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want(manifest("a", "", web))
+		a := the(t, r.after(time.Second), "a")
+		r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure))
+		r.after(time.Minute)
+		if n := r.loop.KnownEvictions(r.t.Context()); n != 2 {
+			t.Errorf("%d are known", n)
+		}
+		r.want(manifest("a", "", web) + "  hostname: other\n")
+		r.after(time.Minute)
+		if n := r.loop.KnownEvictions(r.t.Context()); n != 0 {
+			t.Errorf("%d are known of what is gone", n)
+		}
+	})
+}
