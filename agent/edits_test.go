@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -284,7 +285,7 @@ func TestLogsOfARemovedPod(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.GC.KeepLogs = 5 * time.Second
 	port := freePort(t)
-	w.write("talk.yaml", manifest("{name: talk}", `{name: app, image: "busybox:stable", command: ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo hi; sleep 3600 & wait"], ports: [{containerPort: 80, hostPort: `+port+`}]}`))
+	w.write("talk.yaml", manifest("{name: talk}", `{name: app, image: "busybox:stable", command: ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo hi; sleep 3600 & wait"], ports: [{containerPort: 80, hostPort: `+port+`}], volumeMounts: [{name: data, mountPath: /data}]}`)+"  volumes: [{name: data, emptyDir: {medium: Memory}}]\n")
 	w.start()
 	w.await("it runs", running("talk"))
 	w.poll("it has said something", func() bool { return w.output(w.containers()["talk-node/app/0"].ID) == "hi\n" })
@@ -295,6 +296,12 @@ func TestLogsOfARemovedPod(t *testing.T) {
 	}
 	if n := len(w.ids()); n != 0 {
 		t.Errorf("%d containers run still", n)
+	}
+	if left, err := filepath.Glob(w.cfg.RootDir + "/pods/*/volumes"); len(left) > 0 || err != nil {
+		t.Errorf("its volumes are left: %v, %v", left, err)
+	}
+	if left, err := filepath.Glob(w.cfg.Logs.PodsDir + "/*talk*/app/0.log"); len(left) != 1 || err != nil {
+		t.Errorf("the links to its logs: %v, %v", left, err)
 	}
 	w.poll("its containers and its folder are gone", func() bool {
 		left, err := os.ReadDir(w.cfg.RootDir + "/pods")

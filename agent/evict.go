@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -83,8 +84,31 @@ func (e *eviction) node(ctx context.Context) stats.Node {
 
 // reclaim gives up what nobody needs on the disk: dead containers, then images.
 func (e *eviction) reclaim(ctx context.Context) {
+	e.awaitRemoved(ctx)
 	e.dead.Reclaim(ctx)
 	e.images.Reclaim(ctx)
+}
+
+// awaitRemoved waits, not for ever, until the loop has taken away what is left of
+// removed pods: while the disk is short their logs do not stay.
+func (e *eviction) awaitRemoved(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var seen uint64
+	for {
+		snap, err := e.loop.Snapshot(ctx, seen)
+		if err != nil || !slices.ContainsFunc(snap.Pods, leavesOnlyLogs) {
+			return
+		}
+		seen = snap.Revision
+	}
+}
+
+// leavesOnlyLogs reports whether nothing runs any more of a pod that nobody wants, and
+// its removal is not held up.
+func leavesOnlyLogs(v reconcile.View) bool {
+	return v.Removing && v.Plan.Kept == "" && v.Plan.Blocked == (reconcile.Waiting{}) &&
+		!slices.ContainsFunc(v.Containers, func(c runtime.Container) bool { return c.State == runtime.Running })
 }
 
 // pods returns those that could be evicted, or an error while nobody can tell.

@@ -41,6 +41,7 @@ type entry struct {
 	verdict *pod.Verdict
 	out     map[types.UID]time.Time
 	emptied map[types.UID]time.Time
+	vacated map[types.UID]bool // as Input has it
 
 	plan   Plan
 	ending time.Time // since when its plans have ended containers
@@ -85,6 +86,7 @@ func (s *state) entry(key pod.Key) *entry {
 			cgroups:  make(map[types.UID]CgroupSet),
 			out:      make(map[types.UID]time.Time),
 			emptied:  make(map[types.UID]time.Time),
+			vacated:  make(map[types.UID]bool),
 			touched:  make(map[string]bool),
 		}
 		s.pods[key] = e
@@ -134,9 +136,9 @@ func note(instants map[types.UID]time.Time, uid types.UID, at time.Time, in Inpu
 }
 
 // keepLogs is for how long what is left of a pod stays: not at all where another one
-// waits for its UID.
+// waits for its UID, or while the disk is short.
 func (s *state) keepLogs(e *entry) time.Duration {
-	if slices.ContainsFunc(s.conflicts, func(c pod.Conflict) bool { return c.UID != "" && c.Holder == e.key }) {
+	if s.pressure.Disk.now() || slices.ContainsFunc(s.conflicts, func(c pod.Conflict) bool { return c.UID != "" && c.Holder == e.key }) {
 		return 0
 	}
 	return s.cfg.KeepLogs
@@ -145,12 +147,15 @@ func (s *state) keepLogs(e *entry) time.Duration {
 // input gathers what the plan of a pod depends on.
 func (s *state) input(e *entry) Input {
 	s.needDigestKey(e)
+	if e.desired != nil {
+		clear(e.vacated) // they may be made again
+	}
 	in := Input{
 		Key: e.key, Desired: e.desired, MayRemove: true,
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
-		Again: e.again, Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Pressure: s.pressure, Shutdown: s.shutdown,
+		Again: e.again, Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Vacated: e.vacated, Pressure: s.pressure, Shutdown: s.shutdown,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.keepLogs(e), Now: time.Now(), Wall: s.cfg.Wall(),

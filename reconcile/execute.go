@@ -186,6 +186,8 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 		return runtime.Container{}, err
 	case LinkLog:
 		return runtime.Container{}, j.link(s.ID)
+	case RemoveVolumes:
+		return runtime.Container{}, j.deps.Volumes.Remove(s.UID)
 	case EmptyFolder:
 		return runtime.Container{}, errors.Join(
 			j.deps.Logs.Unlink(s.Pod, s.UID),

@@ -50,6 +50,7 @@ var done = map[Verb]string{
 	UpdateResources: "container resources set",
 	UpdateCgroup:    "pod resources set",
 	UpdateVolume:    "volume content updated",
+	RemoveVolumes:   "pod volumes removed",
 	EmptyFolder:     "pod folder emptied",
 	RemoveFolder:    "pod folder removed",
 }
@@ -112,6 +113,9 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		if seen := e.seen[id]; seen != nil {
 			seen.Linked = true
 		}
+	case RemoveVolumes:
+		e.vacated[o.step.UID] = true
+		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	case EmptyFolder:
 		if was := e.plan.State.Evicted; was != nil {
 			e.emptied[o.step.UID] = was.At
@@ -123,6 +127,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 		delete(e.out, o.step.UID)
 		delete(e.emptied, o.step.UID)
 		delete(e.cgroups, o.step.UID)
+		delete(e.vacated, o.step.UID)
 		maps.DeleteFunc(e.written, func(k VolumeKey, _ []volume.File) bool { return k.UID == o.step.UID })
 	}
 }

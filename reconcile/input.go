@@ -75,6 +75,9 @@ type Input struct {
 	// Emptied has, by UID, the instant of the eviction after which this process emptied
 	// the pod's folder.
 	Emptied map[types.UID]time.Time
+	// Vacated are the generations whose volumes this process removed since nothing wants
+	// the pod.
+	Vacated map[types.UID]bool
 	// Pressure is what the node is short of.
 	Pressure Pressure
 	// Shutdown is that the machine goes down; nil where it does not.

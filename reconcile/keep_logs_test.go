@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,9 @@ func TestLogsOfARemovedPodStay(t *testing.T) {
 		if c, _, running := r.there("web"); c != 1 || running != 0 || !gone(snap, "web") {
 			t.Errorf("soon after: %d containers, %d run, gone %v; want one that ended, of a pod that is gone", c, running, gone(snap, "web"))
 		}
+		if n := len(r.volumes.removed); n != 1 {
+			t.Errorf("its volumes were removed %d times while its logs stay, want once", n)
+		}
 		if got := phases(snap)["other"]; got != v1.PodRunning {
 			t.Errorf("the pod that takes its port is %s", got)
 		}
@@ -85,6 +89,29 @@ func TestLogsOfARemovedPodStay(t *testing.T) {
 		r.after(time.Second)
 		if c, _, _ := r.there("once"); c != 0 {
 			t.Errorf("%d containers of a pod that had ended before it was removed", c)
+		}
+	})
+}
+
+// A disk that is short has no room for them; nor does one that is not short any more
+// take them away.
+func TestLogsOfARemovedPodGoForTheDisk(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.stop()
+		r.keepLogs = time.Hour
+		r.start(reconcile.Policy{})
+		r.want(manifest("web", "", "{name: c, image: present:1}"))
+		r.after(time.Second)
+		r.want()
+		over := reconcile.Shortage{Message: "that is over, but not yet for 5m", Over: time.Now().Add(5 * time.Minute)}
+		r.loop.Press(context.Background(), reconcile.Pressure{Looked: true, Disk: over})
+		r.after(time.Minute)
+		if c, _, _ := r.there("web"); c != 1 {
+			t.Errorf("%d containers before", c)
+		}
+		r.loop.Press(context.Background(), reconcile.Pressure{Looked: true, Disk: reconcile.Shortage{Message: "short"}})
+		if snap := r.after(time.Second); len(snap.Pods) != 0 {
+			t.Errorf("%d pods are left", len(snap.Pods))
 		}
 	})
 }

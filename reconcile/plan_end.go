@@ -103,7 +103,8 @@ func (in Input) removal(list []runtime.Container, reason Reason) []Step {
 
 // keepLogs leaves containers of a pod that nobody wants where they are for a while
 // after they ended, so that their logs can be read to the end, and with them all that
-// is to go after them. Their network goes at once.
+// is to go after them. Their network goes at once, and when all have ended their
+// volumes: those hold secrets, and memory.
 func (in Input) keepLogs(plan *Plan) {
 	last := -1 // wave of those that stay
 	plan.Steps = slices.DeleteFunc(plan.Steps, func(s Step) bool {
@@ -118,7 +119,15 @@ func (in Input) keepLogs(plan *Plan) {
 		}
 		return true
 	})
-	if last >= 0 {
-		plan.Steps = slices.DeleteFunc(plan.Steps, func(s Step) bool { return s.Wave > last })
+	if last < 0 {
+		return
+	}
+	plan.Steps = slices.DeleteFunc(plan.Steps, func(s Step) bool {
+		return s.Wave > last && (s.Verb != RemoveFolder || in.Vacated[s.UID])
+	})
+	for i, s := range plan.Steps {
+		if s.Verb == RemoveFolder {
+			plan.Steps[i].Verb, plan.Steps[i].Wave = RemoveVolumes, last+1
+		}
 	}
 }

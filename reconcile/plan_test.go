@@ -107,6 +107,10 @@ type observedFile struct {
 	Short    string
 	Over     string
 	NoRemove string
+	// KeepLogs is for how long containers of removed pods stay; Vacated says that its
+	// volumes are gone already.
+	KeepLogs string
+	Vacated  bool
 	// Unheard: what is desired is what a source kept from before.
 	Unheard  bool
 	Refused  string
@@ -194,6 +198,9 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	}
 	if obs.Active != "" {
 		in.Begun[uid] = start.Add(-duration(t, obs.Active))
+	}
+	if obs.KeepLogs != "" {
+		in.KeepLogs, in.Vacated = duration(t, obs.KeepLogs), map[types.UID]bool{uid: obs.Vacated}
 	}
 	setEviction(t, &in, obs, uid, admitted)
 	in.Objects = parseObjects(files["objects.yaml"])

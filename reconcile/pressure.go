@@ -30,6 +30,9 @@ type Shortage struct {
 	Over time.Time
 }
 
+// now reports whether there is not enough at this instant.
+func (s Shortage) now() bool { return s.Message != "" && s.Over.IsZero() }
+
 // of returns the shortage that a verdict was about; ok is false where it was about
 // none.
 func (y Pressure) of(c pod.Cause) (s Shortage, ok bool) {

@@ -33,6 +33,7 @@ const (
 	UpdateVolume    Verb = "update-volume"
 	LinkLog         Verb = "link-log"
 	ReadMessage     Verb = "read-message"
+	RemoveVolumes   Verb = "remove-volumes"
 	EmptyFolder     Verb = "empty-folder"
 	RemoveFolder    Verb = "remove-folder"
 	CheckImage      Verb = "check-image"
@@ -87,7 +88,7 @@ func (s Step) failureKey() string {
 	switch s.Verb {
 	case CreateSandbox, CreateContainer, StartContainer, UpdateResources:
 		return s.Container
-	case EmptyFolder, RemoveFolder:
+	case RemoveVolumes, EmptyFolder, RemoveFolder:
 		return string(s.Verb) + "/" + string(s.UID)
 	case UpdateVolume:
 		return string(s.Verb) + "/" + s.Volume

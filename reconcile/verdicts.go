@@ -23,14 +23,14 @@ func (l *Loop) Evict(ctx context.Context, verdicts ...pod.Verdict) {
 }
 
 // press takes over what the node is short of, and has those look at it who wait
-// for its end.
+// for its end, and those of which only logs are left.
 func (s *state) press(y Pressure) {
 	if s.pressure == y {
 		return
 	}
 	s.pressure = y
 	for key, e := range s.pods {
-		if e.pressed || len(e.out) > 0 {
+		if e.pressed || len(e.out) > 0 || e.desired == nil {
 			s.mark(key)
 		}
 	}
