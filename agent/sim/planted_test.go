@@ -96,7 +96,7 @@ func TestPlantedBugs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const within = 40
+			const within = 80
 			bug.lies.breaks = bug.law
 			for seed := range uint64(within) {
 				for _, v := range simulate(t, seed+1, bug.lies, nil).violations {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/podkeeper/podkeeper/runtime/fake"
@@ -219,6 +220,7 @@ func (d *driver) play(steps int) bool {
 func (d *driver) revive() {
 	if d.agent == nil {
 		d.startAgent(-1)
+		synctest.Wait() // what it asks for at this instant comes before what happens next
 	}
 }
 

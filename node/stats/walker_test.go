@@ -117,6 +117,7 @@ func TestNobodyAsksNobodyWalks(t *testing.T) {
 			t.Errorf("got %+v, want what the walk found", got)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if diff := cmp.Diff(2, len(s.walks)); diff != "" {
 			t.Errorf("two asked (-want +got):\n%s%v", diff, s.walks)
 		}
@@ -140,6 +141,7 @@ func TestWalksAreRareAndCheap(t *testing.T) {
 					}
 					time.Sleep(10 * time.Second)
 				}
+				synctest.Wait()
 				if len(s.walks) < c.most-3 || len(s.walks) > c.most {
 					t.Errorf("%d walks in an hour, want %d", len(s.walks), c.most)
 				}
