@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,8 @@ import (
 // machine is a node with pods, each of which takes up memory or disk until it is
 // evicted.
 type machine struct {
+	mu sync.Mutex // the test holds it but for when it sleeps
+
 	memory, disk int64 // what is left with no pod, in Mi
 	junk         int64 // of the disk, until it is reclaimed
 	pods         []gc.Candidate
@@ -33,6 +36,8 @@ type machine struct {
 }
 
 func (m *machine) node(context.Context) stats.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	memory, disk := m.memory, m.disk-m.junk
 	for _, c := range m.pods {
 		memory -= *c.Stats.WorkingSet / mi
@@ -53,6 +58,8 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 		e := gc.Evictor{
 			Policy: policy, Alarm: m.alarm, Node: m.node, Log: slog.New(slog.NewTextHandler(&m.log, nil)),
 			Pods: func(context.Context) ([]gc.Candidate, error) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
 				if m.away {
 					return nil, errors.New("the engine is away")
 				}
@@ -60,12 +67,24 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 			},
 			Usage: m.usage,
 			Reclaim: func(context.Context) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
 				m.did = append(m.did, "reclaim")
 				m.junk = 0
 			},
-			Press: func(_ context.Context, r gc.Report) { m.reports = append(m.reports, r) },
-			Evict: func(_ context.Context, v pod.Verdict) { m.did = append(m.did, "evict "+string(v.UID)) },
+			Press: func(_ context.Context, r gc.Report) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.reports = append(m.reports, r)
+			},
+			Evict: func(_ context.Context, v pod.Verdict) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.did = append(m.did, "evict "+string(v.UID))
+			},
 			Gone: func(_ context.Context, uid types.UID) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
 				for i, c := range m.pods {
 					if c.UID == uid {
 						m.pods = append(m.pods[:i:i], m.pods[i+1:]...)
@@ -73,11 +92,17 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 					}
 				}
 			},
-			Events: func(e pod.Event) { m.did = append(m.did, "event "+e.Reason+" "+string(e.UID)) },
+			Events: func(e pod.Event) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.did = append(m.did, "event "+e.Reason+" "+string(e.UID))
+			},
 		}
 		go func() { ended <- e.Run(ctx) }()
 		synctest.Wait()
+		m.mu.Lock()
 		f()
+		m.mu.Unlock()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -85,7 +110,17 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 	})
 }
 
+// sleep lets that much time pass, and the evictor do what it does then.
+func (m *machine) sleep(d time.Duration) {
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func (m *machine) usage(_ context.Context, list []gc.Candidate, files bool) []gc.Candidate {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	list = slices.Clone(list)
 	for i, c := range list {
 		if files && m.unseen[c.UID] {
@@ -122,12 +157,12 @@ func TestEvictorTakesOneAtATime(t *testing.T) {
 	m.run(t, memoryPolicy, func() {
 		m.happened(t, "event Evicted b", "evict b")
 		m.pods = append(m.pods, candidate("d", 310, 0, 0))
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		m.sleep(10 * time.Second)
+		m.sleep(0)
 		m.happened(t, "event Evicted b", "evict b")
 		m.pods = append(m.pods, candidate("e", 350, 0, 0))
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		m.sleep(10 * time.Second)
+		m.sleep(0)
 		m.happened(t, "event Evicted b", "evict b", "event Evicted e", "evict e")
 	})
 }
@@ -138,7 +173,7 @@ func TestEvictorOnAlarm(t *testing.T) {
 	m.run(t, memoryPolicy, func() {
 		m.memory = 300
 		m.alarm <- struct{}{}
-		synctest.Wait()
+		m.sleep(0)
 		m.happened(t, "event Evicted a", "evict a")
 	})
 }
@@ -149,8 +184,8 @@ func TestEvictorSparesCriticalPods(t *testing.T) {
 	prober.Pod.Object.Spec.Priority, prober.Pod.Object.Spec.PriorityClassName = nil, "system-node-critical"
 	m := &machine{memory: 650, disk: 1000, pods: []gc.Candidate{prober, norm}}
 	m.run(t, memoryPolicy, func() {
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		m.sleep(time.Minute)
+		m.sleep(0)
 		m.happened(t, "event Evicted norm", "evict norm")
 		if n := strings.Count(m.log.String(), "no pod can be evicted"); n != 1 {
 			t.Errorf("%d lines say that none can go:\n%s", n, m.log.String())
@@ -166,8 +201,8 @@ func TestEvictorReclaimsFirst(t *testing.T) {
 	m.run(t, policy, func() {
 		m.happened(t, "reclaim")
 		m.disk = 350
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		m.sleep(10 * time.Second)
+		m.sleep(0)
 		m.happened(t, "reclaim", "reclaim", "event Evicted a", "evict a")
 		if r := m.reports[len(m.reports)-1]; r.Conditions[pod.DiskPressure].Message == "" && policy.Transition > 0 {
 			t.Error("the condition is over at once")
@@ -191,11 +226,11 @@ func TestEvictorLooksAtAllFirst(t *testing.T) {
 			m := &machine{memory: 1000, disk: 700, unseen: map[types.UID]bool{"hog": true}}
 			m.pods = []gc.Candidate{candidate("calm", 10, 0, 0), candidate("hog", 600, 0, 0)}
 			m.run(t, diskPolicy, func() {
-				time.Sleep(115 * time.Second)
+				m.sleep(115 * time.Second)
 				m.unseen["hog"] = !c.seen
 				early := m.gone()
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
+				m.sleep(10 * time.Second)
+				m.sleep(0)
 				if late := m.gone(); early != "" || late != c.want {
 					t.Errorf("%q went at first, then %q; want nobody, then %s", early, late, c.want)
 				}
@@ -230,8 +265,8 @@ func TestEvictorThatCannotTell(t *testing.T) {
 	policy := gc.EvictionPolicy{Thresholds: []gc.Threshold{{Signal: gc.PIDAvailable, Amount: gc.Amount{Value: 1}}}}
 	m := &machine{memory: 1000, disk: 1000}
 	m.run(t, policy, func() {
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		m.sleep(time.Minute)
+		m.sleep(0)
 		if n := strings.Count(m.log.String(), "nobody can tell"); n != 1 {
 			t.Errorf("%d lines:\n%s", n, m.log.String())
 		}
