@@ -83,10 +83,12 @@ func (e *eviction) node(ctx context.Context) stats.Node {
 }
 
 // reclaim gives up what nobody needs on the disk: dead containers, then images.
-func (e *eviction) reclaim(ctx context.Context) {
+func (e *eviction) reclaim(ctx context.Context, images bool) {
 	e.awaitRemoved(ctx)
 	e.dead.Reclaim(ctx)
-	e.images.Reclaim(ctx)
+	if images {
+		e.images.Reclaim(ctx)
+	}
 }
 
 // awaitRemoved waits, not for ever, until the loop has taken away what is left of
@@ -154,7 +156,7 @@ func candidate(v reconcile.View) (gc.Candidate, bool) {
 }
 
 // used adds what is known of what pods use.
-func (e *eviction) used(ctx context.Context, list []gc.Candidate, files bool) []gc.Candidate {
+func (e *eviction) used(_ context.Context, list []gc.Candidate, files bool) []gc.Candidate {
 	views := make([]reconcile.View, len(list))
 	for i, c := range list {
 		views[i] = e.views[c.UID]
@@ -162,7 +164,7 @@ func (e *eviction) used(ctx context.Context, list []gc.Candidate, files bool) []
 	var use []stats.Pod
 	unseen := make([]bool, len(views))
 	if files {
-		use, unseen = e.podsHold(ctx, views) // which is all that counts there
+		use, unseen = e.podsHold(views) // which is all that counts there
 	} else {
 		use = e.podsUse(views)
 	}

@@ -33,6 +33,7 @@ func PodUses(ctx context.Context, rootDir string, v reconcile.View, log *slog.Lo
 	walks.Go(func() { _ = p.usage.walker.Run(ctx) })
 	defer walks.Wait()
 	defer cancel()
-	list, _ := p.podsHold(ctx, []reconcile.View{v})
+	p.usage.walker.Await(ctx, p.files(v).Walked())
+	list, _ := p.podsHold([]reconcile.View{v})
 	return p.podsUse([]reconcile.View{v})[0], list[0]
 }

@@ -36,9 +36,6 @@ func newUsage(volumes *volume.Host, log *slog.Logger) *usage {
 // before any agent is started.
 func RouteKlog(log *slog.Logger) { klog.SetSlogLogger(log) }
 
-// firstLook bounds how long files that nobody has looked at are waited for.
-const firstLook = 20 * time.Second
-
 // engineRoot returns the folder of the engine's data, "" as long as it never told.
 // It may be another engine's after a restart.
 func (p *parts) engineRoot(ctx context.Context) string {
@@ -70,23 +67,15 @@ func (p *parts) podsUse(views []reconcile.View) []stats.Pod {
 }
 
 // podsHold returns what the files of pods take, in their order, and nothing else of
-// them. It waits for files that nobody has looked at; unseen are those pods that have
-// some all the same.
-func (p *parts) podsHold(ctx context.Context, views []reconcile.View) (list []stats.Pod, unseen []bool) {
-	where := make([]stats.Files, len(views))
-	var folders []string
-	for i, v := range views {
-		where[i] = p.files(v)
-		folders = append(folders, where[i].Walked()...)
-	}
-	ctx, cancel := context.WithTimeout(ctx, firstLook)
-	defer cancel()
-	p.usage.walker.Await(ctx, folders)
+// them. It does not wait for a walk; unseen are those pods that have files which nobody
+// has looked at.
+func (p *parts) podsHold(views []reconcile.View) (list []stats.Pod, unseen []bool) {
 	list, unseen = make([]stats.Pod, len(views)), make([]bool, len(views))
 	for i, v := range views {
 		list[i].UID, list[i].Time = v.Object.UID, time.Now()
-		p.usage.walker.Fill(&list[i], where[i])
-		unseen[i] = p.usage.walker.Unseen(where[i].Walked())
+		where := p.files(v)
+		p.usage.walker.Fill(&list[i], where)
+		unseen[i] = p.usage.walker.Unseen(where.Walked())
 	}
 	return list, unseen
 }

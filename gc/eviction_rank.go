@@ -35,19 +35,32 @@ type Place struct {
 	Layers, Volumes bool
 }
 
-// places returns what of pods lies on the filesystem that a signal is about.
-func places(s Signal, n stats.Node) Place {
-	var fs *stats.Filesystem
+// filesystem returns the one that a signal is about; nil where there is none.
+func filesystem(s Signal, n stats.Node) *stats.Filesystem {
 	switch s {
 	case NodeFSAvailable, NodeFSInodesFree:
-		fs = n.NodeFS
+		return n.NodeFS
 	case ImageFSAvailable, ImageFSInodesFree:
-		fs = n.ImageFS
+		return n.ImageFS
 	case ContainerFSAvailable, ContainerFSInodesFree:
-		fs = n.ContainerFS
+		return n.ContainerFS
+	default:
+		return nil
 	}
+}
+
+// places returns what of pods lies on the filesystem that a signal is about.
+func places(s Signal, n stats.Node) Place {
+	fs := filesystem(s, n)
 	on := func(o *stats.Filesystem) bool { return fs != nil && o != nil && o.Device == fs.Device }
 	return Place{Layers: on(n.ContainerFS), Volumes: on(n.NodeFS)}
+}
+
+// imagesOn reports whether the images are known to lie on the filesystem that a signal
+// is about.
+func imagesOn(s Signal, n stats.Node) bool {
+	fs := filesystem(s, n)
+	return fs != nil && n.ImageFS != nil && n.ImageFS.Device == fs.Device
 }
 
 // compare orders candidates: who comes first is to be ended first.

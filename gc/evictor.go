@@ -27,11 +27,11 @@ type Evictor struct {
 	// Pods returns those that run, without what they use. An error says that nobody
 	// can tell now, and nothing is done.
 	Pods func(context.Context) ([]Candidate, error)
-	// Usage adds what is known of what they use, with files also on the disk: it waits,
-	// not for ever, until those were looked at once.
+	// Usage adds what is known of what they use, with files also on the disk. It does not
+	// wait for who looks there.
 	Usage func(ctx context.Context, list []Candidate, files bool) []Candidate
-	// Reclaim gives up what nobody needs on the disk.
-	Reclaim func(context.Context)
+	// Reclaim gives up what nobody needs on the disk, with images also those.
+	Reclaim func(ctx context.Context, images bool)
 	// Press is told how the node is after each look.
 	Press func(context.Context, Report)
 	// Evict hands a verdict to the loop, Gone waits until nothing is left of the pod on
@@ -105,8 +105,8 @@ func (w *watch) pass(ctx context.Context) (again bool) {
 		w.waiting = time.Time{}
 		return false
 	}
-	if due[0].Signal.cause() == pod.DiskPressure {
-		w.Reclaim(ctx)
+	if s := due[0].Signal; s.cause() == pod.DiskPressure {
+		w.Reclaim(ctx, imagesOn(s, node))
 		if node, due = w.look(ctx); len(due) == 0 {
 			return false
 		}
@@ -155,7 +155,8 @@ func (w *watch) overLimit(ctx context.Context, pods []Candidate) bool {
 	return found
 }
 
-// relieve ends the pod that ranks first, and reports whether there was one.
+// relieve ends the pod that ranks first, and reports whether to look again at once: a
+// disk may tell late of what was freed.
 func (w *watch) relieve(ctx context.Context, s Shortfall, node stats.Node, pods []Candidate) bool {
 	disk := s.Signal.cause() == pod.DiskPressure
 	ranked := Rank(s, node, w.Usage(ctx, pods, disk))
@@ -170,8 +171,8 @@ func (w *watch) relieve(ctx context.Context, s Shortfall, node stats.Node, pods 
 		}
 		return false
 	}
-	w.evict(ctx, ranked[0], w.Policy.Verdict(s, node, ranked[0]))
-	return true
+	alarmed := w.evict(ctx, ranked[0], w.Policy.Verdict(s, node, ranked[0]))
+	return alarmed || !disk
 }
 
 // early reports whether to wait until the files of more of the pods were looked at.
@@ -189,10 +190,28 @@ func (w *watch) early(ranked []Candidate) bool {
 	return true
 }
 
-func (w *watch) evict(ctx context.Context, c Candidate, v pod.Verdict) {
+// evict ends a pod, and waits until it is gone. Where it does not go for memory, an
+// alarm ends that, and is reported.
+func (w *watch) evict(ctx context.Context, c Candidate, v pod.Verdict) (alarmed bool) {
 	w.Events(pod.Event{Type: pod.EventWarning, Reason: v.Reason, Pod: c.Pod.Key(), UID: c.UID, Message: v.Message})
 	w.Evict(ctx, v)
 	ctx, cancel := context.WithTimeout(ctx, v.Grace+cleanup)
 	defer cancel()
-	w.Gone(ctx, c.UID)
+	if v.Cause == pod.MemoryPressure {
+		w.Gone(ctx, c.UID)
+		return false
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		w.Gone(ctx, c.UID)
+	}()
+	select {
+	case <-gone:
+	case <-w.Alarm:
+		alarmed = true
+		cancel()
+		<-gone
+	}
+	return alarmed
 }

@@ -33,6 +33,9 @@ type machine struct {
 	did          []string // what happened, in order
 	reports      []gc.Report
 	alarm        chan struct{}
+	stuck        bool   // no pod ends
+	late         bool   // what a pod had on the disk is not free when it is gone
+	images       string // the device of the images; "" is that of everything
 }
 
 func (m *machine) node(context.Context) stats.Node {
@@ -44,10 +47,14 @@ func (m *machine) node(context.Context) stats.Node {
 		disk -= c.Stats.Containers["app"].RootFS.Bytes / mi
 	}
 	fs := &stats.Filesystem{Path: "/", Device: "1", Capacity: 1000 * mi, Available: disk * mi}
-	return stats.Node{
+	n := stats.Node{
 		Memory: stats.NodeMemory{Capacity: ptr(int64(1000 * mi)), Available: ptr(memory * mi)},
 		NodeFS: fs, ImageFS: fs, ContainerFS: fs,
 	}
+	if m.images != "" {
+		n.ImageFS = &stats.Filesystem{Path: "/images", Device: m.images, Capacity: 1000 * mi, Available: 900 * mi}
+	}
+	return n
 }
 
 func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
@@ -66,10 +73,14 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 				return m.pods, nil
 			},
 			Usage: m.usage,
-			Reclaim: func(context.Context) {
+			Reclaim: func(_ context.Context, images bool) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				m.did = append(m.did, "reclaim")
+				what := "reclaim"
+				if !images {
+					what = "reclaim containers"
+				}
+				m.did = append(m.did, what)
 				m.junk = 0
 			},
 			Press: func(_ context.Context, r gc.Report) {
@@ -82,11 +93,18 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 				defer m.mu.Unlock()
 				m.did = append(m.did, "evict "+string(v.UID))
 			},
-			Gone: func(_ context.Context, uid types.UID) {
+			Gone: func(ctx context.Context, uid types.UID) {
+				if m.stays() {
+					<-ctx.Done()
+					return
+				}
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				for i, c := range m.pods {
 					if c.UID == uid {
+						if m.late {
+							m.disk -= c.Stats.Containers["app"].RootFS.Bytes / mi
+						}
 						m.pods = append(m.pods[:i:i], m.pods[i+1:]...)
 						return
 					}
@@ -108,6 +126,13 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 			t.Error(err)
 		}
 	})
+}
+
+// stays reports whether no pod ends.
+func (m *machine) stays() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stuck
 }
 
 // sleep lets that much time pass, and the evictor do what it does then.
@@ -235,6 +260,62 @@ func TestEvictorLooksAtAllFirst(t *testing.T) {
 					t.Errorf("%q went at first, then %q; want nobody, then %s", early, late, c.want)
 				}
 			})
+		})
+	}
+}
+
+// TestEvictorHearsTheAlarm holds that memory that gets short does not wait for the end
+// of a pod that goes for the disk; that of one that goes for memory is waited for.
+func TestEvictorHearsTheAlarm(t *testing.T) {
+	policy := gc.EvictionPolicy{Thresholds: append(slices.Clone(memoryPolicy.Thresholds), diskPolicy.Thresholds...)}
+	m := &machine{memory: 1000, disk: 650, stuck: true}
+	m.pods = []gc.Candidate{candidate("large", 400, 0, 0), candidate("small", 200, 0, 0)}
+	m.run(t, policy, func() {
+		if got := m.gone(); got != "large" {
+			t.Fatalf("%q went for the disk", got)
+		}
+		m.memory, m.pods = 250, m.pods[1:]
+		m.alarm <- struct{}{}
+		m.sleep(0)
+		if got := m.gone(); got != "large small" {
+			t.Errorf("%q went when memory got short", got)
+		}
+		select {
+		case m.alarm <- struct{}{}:
+			t.Error("the end of a pod that goes for memory is not waited for")
+		default:
+		}
+	})
+}
+
+// TestEvictorGivesTheDiskTime holds that a disk that frees late costs no second pod
+// before the next look.
+func TestEvictorGivesTheDiskTime(t *testing.T) {
+	m := &machine{memory: 10000, disk: 650, late: true}
+	m.pods = []gc.Candidate{candidate("a", 400, 0, 0), candidate("b", 200, 0, 0)}
+	m.run(t, diskPolicy, func() {
+		if got := m.gone(); got != "a" {
+			t.Errorf("%q went at once", got)
+		}
+		m.sleep(9 * time.Second)
+		m.disk += 400
+		m.sleep(10 * time.Second)
+		if got := m.gone(); got != "a" {
+			t.Errorf("%q went", got)
+		}
+	})
+}
+
+// TestEvictorSparesImages holds that images stay where they are not what fills the
+// disk that is short.
+func TestEvictorSparesImages(t *testing.T) {
+	for name, c := range map[string]struct{ images, want string }{
+		"they lie on it":      {"", "reclaim"},
+		"they lie on another": {"2", "reclaim containers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &machine{memory: 1000, disk: 1000, junk: 950, images: c.images}
+			m.run(t, diskPolicy, func() { m.happened(t, c.want) })
 		})
 	}
 }

@@ -79,7 +79,7 @@ func (w *world) evictor(loop *reconcile.Loop) gc.Evictor {
 			return agent.Candidates(snap), err
 		},
 		Usage:   w.usage,
-		Reclaim: func(context.Context) {},
+		Reclaim: func(context.Context, bool) {},
 		Press:   func(ctx context.Context, r gc.Report) { loop.Press(ctx, agent.Pressure(r)) },
 		Evict: func(ctx context.Context, v pod.Verdict) {
 			w.laws.condemned(v)
