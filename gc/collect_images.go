@@ -193,10 +193,10 @@ func (c *ImageCollector) need(ctx context.Context, begun bool) (int64, string, e
 	return c.Policy.need(*fs, begun), fmt.Sprintf("the image filesystem is %.1f%% full, and to be below %d%%", percentUsed(*fs), c.Policy.Low), nil
 }
 
-// round removes once what SelectImages says, but for what has to stay; what turns out
-// to is added to that. more: there may be more to remove than what was. Images share
-// layers, so that what they free is less than their sizes, and one that others were
-// made from may go only after them.
+// round removes once what SelectImages says, but for what has to stay. What was tried
+// is added to that, also what an engine goes on listing. more: there may be more to
+// remove than what was. Images share layers, so that what they free is less than their
+// sizes, and one that others were made from may go only after them.
 func (c *ImageCollector) round(ctx context.Context, need int64, why string, stay map[string]bool) (freed Freed, more bool, err error) {
 	images, err := c.inventory(ctx)
 	if err != nil {
@@ -209,9 +209,8 @@ func (c *ImageCollector) round(ctx context.Context, need int64, why string, stay
 		if ctx.Err() != nil {
 			return freed, false, nil
 		}
-		more = true
+		more, stay[r.ID] = true, true
 		if !removed {
-			stay[r.ID] = true
 			if !errors.Is(err, runtime.ErrInUse) { // since the list was made
 				errs = append(errs, err)
 			}
