@@ -55,7 +55,7 @@ func TestLogsOfARemovedPodStay(t *testing.T) {
 		if c, _, running := r.there("web"); c != 1 || running != 0 || !gone(snap, "web") {
 			t.Errorf("soon after: %d containers, %d run, gone %v; want one that ended, of a pod that is gone", c, running, gone(snap, "web"))
 		}
-		if n := len(r.volumes.removed); n != 1 {
+		if n := len(r.volumes.removals()); n != 1 {
 			t.Errorf("its volumes were removed %d times while its logs stay, want once", n)
 		}
 		if got := phases(snap)["other"]; got != v1.PodRunning {

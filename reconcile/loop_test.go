@@ -457,13 +457,13 @@ func TestFolderOfAPodThatCannotBeMade(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.files.fill(true)
 		r.want(manifest("a", ", uid: u", "{name: c, image: present:1, volumeMounts: [{name: broken, mountPath: /v}]}") + "  volumes: [{name: broken, emptyDir: {}}]\n")
-		if got := phases(r.after(time.Minute))["a"]; got != v1.PodPending || len(r.volumes.removed) > 0 {
-			t.Fatalf("the pod is %q, removed: %v", got, r.volumes.removed)
+		if got := phases(r.after(time.Minute))["a"]; got != v1.PodPending || len(r.volumes.removals()) > 0 {
+			t.Fatalf("the pod is %q, removed: %v", got, r.volumes.removals())
 		}
 		r.want()
 		r.after(5 * time.Minute)
-		if want := []types.UID{"u"}; !slices.Equal(r.volumes.removed, want) {
-			t.Errorf("removed: %v, want %v", r.volumes.removed, want)
+		if want := []string{"u"}; !slices.Equal(r.volumes.removals(), want) {
+			t.Errorf("removed: %v, want %v", r.volumes.removals(), want)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func TestEvictedPodComesBack(t *testing.T) {
 				if got := s.ContainerStatuses[0].State.Terminated; got == nil || got.ExitCode == 0 {
 					t.Errorf("the container has not ended: %+v", s.ContainerStatuses[0].State)
 				}
-				if len(r.volumes.removed) == 0 {
+				if len(r.volumes.removals()) == 0 {
 					t.Error("its volumes are left")
 				}
 				r.loop.Press(r.t.Context(), reconcile.Pressure{Looked: true, Memory: reconcile.Shortage{Message: "90Mi", Over: time.Now().Add(time.Minute)}})
