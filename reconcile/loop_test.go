@@ -40,6 +40,8 @@ type rig struct {
 	cgroups reconcile.Cgroups
 	accept  func(context.Context, runtime.Features) error
 	vanish  string // an image that is gone whenever it was pulled
+	// mute: no container can be inspected.
+	mute atomic.Bool
 	// hold, where it is not nil, is what the removal of an image waits for.
 	hold chan struct{}
 	// login holds the password of the node's login to every registry, a string.
@@ -326,6 +328,13 @@ type forgetful struct {
 	rig *rig
 }
 
+func (f forgetful) Inspect(ctx context.Context, id string) (runtime.Container, error) {
+	if f.rig.mute.Load() {
+		return runtime.Container{}, unix.EIO
+	}
+	return f.Runtime.Inspect(ctx, id)
+}
+
 func (f forgetful) Features(ctx context.Context) (runtime.Features, error) {
 	f.rig.asked.Add(1)
 	return f.Runtime.Features(ctx)
@@ -464,6 +473,39 @@ func TestFolderOfAPodThatCannotBeMade(t *testing.T) {
 		r.after(5 * time.Minute)
 		if want := []string{"u"}; !slices.Equal(r.volumes.removals(), want) {
 			t.Errorf("removed: %v, want %v", r.volumes.removals(), want)
+		}
+	})
+}
+
+// A pod waits as long as nobody can tell what became of one of its containers: here one
+// that had ended, and that somebody started again.
+func TestPodWaitsForWhatCannotBeInspected(t *testing.T) {
+	inRig(t, func(r *rig) {
+		text := func(image string) string {
+			return manifest("a", "", "{name: done, image: present:1, args: [exit=0, after=5s]}, {name: app, image: "+image+", imagePullPolicy: Never}") + "  restartPolicy: OnFailure\n"
+		}
+		r.engine.SetImage("present:2", fake.Image{Present: true})
+		r.want(text("present:1"))
+		r.after(time.Minute)
+		ids := make(map[string]string)
+		for _, c := range the(t, r.after(0), "a").Containers {
+			ids[c.Name] = c.ID
+		}
+		r.mute.Store(true)
+		if !r.engine.Restart(ids["done"]) {
+			t.Fatal("it cannot be started again")
+		}
+		r.after(time.Second)
+		r.want(text("present:2"))
+		r.after(10 * time.Second)
+		for _, c := range r.engine.Containers() {
+			if c.ID == ids["app"] && c.State != runtime.Running {
+				t.Errorf("app is %s while nobody can tell of its neighbour", c.State)
+			}
+		}
+		r.mute.Store(false)
+		if c := the(t, r.after(time.Minute), "a").Object.Status.ContainerStatuses[1]; c.Image != "present:2" || c.State.Running == nil {
+			t.Errorf("app in the end: %+v", c)
 		}
 	})
 }

@@ -225,6 +225,7 @@ func (s *state) foldInspect(id string, c runtime.Container, err error, asked uin
 		// With the stream down, connecting inspects everything.
 		if s.ctx.Err() == nil && had && s.online {
 			s.deps.Log.Warn("a container cannot be inspected; its pod waits", "pod", key, "id", id, "err", err)
+			s.pods[key].seen[id].known = false // something may have happened to it
 			s.inspects.later(s, id)
 		}
 		return
