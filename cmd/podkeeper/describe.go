@@ -30,17 +30,9 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 		Short:   "Tell all about a pod: what it is, why it waits, what is to be done about it",
 		Args:    oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			state, err := c.ask(cmd.Context(), *l)
+			state, p, err := c.theOne(cmd.Context(), *l, namespace, args[0])
 			if err != nil {
 				return err
-			}
-			p, ok, err := onePod(state, namespace, args[0])
-			if err != nil {
-				return err
-			}
-			c.caution(state)
-			if !ok {
-				return noPod(namespace, args[0])
 			}
 			happened, err := c.eventsOf(cmd.Context(), *l, p)
 			if err != nil {

@@ -60,6 +60,22 @@ func onePod(s server.State, namespace, name string) (p server.Pod, ok bool, err 
 	}
 }
 
+// theOne asks the agent for the one pod that a name means.
+func (c *cli) theOne(ctx context.Context, l location, namespace, name string) (s server.State, p server.Pod, err error) {
+	if s, err = c.ask(ctx, l); err != nil {
+		return s, p, err
+	}
+	p, ok, err := onePod(s, namespace, name)
+	if err != nil {
+		return s, p, err
+	}
+	c.caution(s)
+	if !ok {
+		return s, p, noPod(namespace, name)
+	}
+	return s, p, nil
+}
+
 func noPod(namespace, name string) error {
 	if namespace != "" {
 		return fmt.Errorf("pod %q not found in namespace %s", name, namespace)

@@ -23,17 +23,9 @@ It returns when the agent has taken that on; wait says when the pod runs.`,
   podkeeper restart web -n shop && podkeeper wait pod web -n shop`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			state, err := c.ask(cmd.Context(), *l)
+			_, p, err := c.theOne(cmd.Context(), *l, namespace, args[0])
 			if err != nil {
 				return err
-			}
-			p, ok, err := onePod(state, namespace, args[0])
-			if err != nil {
-				return err
-			}
-			c.caution(state)
-			if !ok {
-				return noPod(namespace, args[0])
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 			defer cancel()
