@@ -108,10 +108,13 @@ func waitEvents(was, now Plan) (list []pod.Event) {
 }
 
 // again reports whether a pod waits for what it waited for, by whatever numbers: those
-// of what the node is short of change with each look.
+// of what the node is short of change with each look, and an outlook with time. Of an
+// eviction who found it to be due has told.
 func (w Waiting) again(was Waiting) bool {
 	switch w.Reason {
-	case MemoryPressure, DiskPressure, PIDPressure:
+	case Evicted:
+		return true
+	case MemoryPressure, DiskPressure, PIDPressure, Preempting:
 		return w.Reason == was.Reason
 	default:
 		return w == was || w.Reason == was.Reason && strings.HasPrefix(string(w.Reason), "OutOf")

@@ -275,3 +275,29 @@ func TestEvictionsAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// TestEvictionIsToldByWhoFoundIt holds that the loop tells once of a pod that makes
+// room, and nothing of one that is evicted: the evictor does.
+func TestEvictionIsToldByWhoFoundIt(t *testing.T) {
+	for cause, c := range map[pod.Cause]struct {
+		reason string
+		want   int
+	}{pod.OwnLimit: {pod.Evicted, 0}, pod.Preempted: {pod.Preempting, 1}} {
+		inRig(t, func(r *rig) {
+			r.want(manifest("a", "", web) + "  restartPolicy: Never\n")
+			v := verdict(the(t, r.after(time.Second), "a"), cause)
+			v.Reason = c.reason
+			r.loop.Evict(r.t.Context(), v)
+			r.after(time.Hour)
+			told := 0
+			for _, line := range r.told.lines() {
+				if strings.HasPrefix(line, "Warning "+c.reason+" ") {
+					told++
+				}
+			}
+			if told != c.want {
+				t.Errorf("%s was told %d times, want %d", c.reason, told, c.want)
+			}
+		})
+	}
+}
