@@ -27,6 +27,8 @@ type disk struct {
 	wanted gc.Wanted
 	files  map[string][]byte
 	events []string
+	// onRemove is called after each removal; nil is nobody.
+	onRemove func()
 	// removed in order, until somebody looks.
 	removed []string
 }
@@ -81,9 +83,14 @@ func (d *disk) collector(policy gc.ImagePolicy) *gc.ImageCollector {
 			case "sha256:stuck":
 				return false, errors.New("it does not go")
 			}
-			delete(d.images, i.ID)
+			if i.ID != "sha256:ghost" {
+				delete(d.images, i.ID)
+			}
 			d.removed = append(d.removed, strings.TrimPrefix(i.ID, "sha256:"))
 			d.other += min(d.shared, i.Size)
+			if d.onRemove != nil {
+				d.onRemove()
+			}
 			return true, nil
 		},
 		Usage: func(context.Context) (*stats.Filesystem, error) {
@@ -263,6 +270,29 @@ func TestImagesWithoutTheirFilesystem(t *testing.T) {
 		runs(t, off, time.Hour)
 		if freed := off.Reclaim(t.Context()); freed.Count != 0 || d.took() != "" {
 			t.Errorf("although it is off, %v went", freed)
+		}
+	})
+}
+
+// An image that the engine goes on listing is removed once a pass, not for ever.
+func TestImageThatIsListedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		d.add("ghost", 100)
+		c := d.collector(gc.DefaultImagePolicy())
+		c.Ran("sha256:ghost")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d.onRemove = func() {
+			if len(d.removed) > 1 {
+				cancel()
+			}
+		}
+		c.Reclaim(ctx) // sees it for the first time
+		time.Sleep(3 * time.Minute)
+		c.Reclaim(ctx)
+		if got := d.took(); got != "ghost" {
+			t.Errorf("%q went, want it once", got)
 		}
 	})
 }
