@@ -67,6 +67,11 @@ type ImageCollector struct {
 	ImageConfig
 	turn   chan struct{} // holds one token while a pass is made
 	memory memory        // of whoever has the turn
+	// saved is the memory that was written last, at savedAt; unsaved: it was said that it
+	// cannot be.
+	saved   memory
+	savedAt time.Time
+	unsaved bool
 	// failed and short are the events that were sent last, until things are well again.
 	failed, short bool
 
@@ -103,7 +108,7 @@ func (c *ImageCollector) Run(ctx context.Context) error {
 	if c.Policy.Off {
 		return nil
 	}
-	tick := time.NewTicker(cmp.Or(c.Period, 5*time.Minute))
+	tick := time.NewTicker(c.period())
 	defer tick.Stop()
 	for {
 		select {
@@ -142,6 +147,8 @@ func (c *ImageCollector) passing(ctx context.Context, f func()) {
 	case <-ctx.Done():
 	}
 }
+
+func (c *ImageCollector) period() time.Duration { return cmp.Or(c.Period, 5*time.Minute) }
 
 func (c *ImageCollector) pass(ctx context.Context, all bool) (freed Freed) {
 	c.learn()

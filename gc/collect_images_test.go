@@ -24,6 +24,9 @@ type disk struct {
 	other  int64 // bytes that are no image's
 	shared int64 // of an image's size that its removal does not free
 	lost   error // what the filesystem answers
+	full   error // what a write does
+	writes int
+	log    strings.Builder
 	wanted gc.Wanted
 	files  map[string][]byte
 	events []string
@@ -65,7 +68,11 @@ func (d *disk) ReadFile(name string) ([]byte, error) {
 }
 
 func (d *disk) WriteFile(name string, data []byte) error {
+	if d.full != nil {
+		return d.full
+	}
 	d.files[name] = data
+	d.writes++
 	return nil
 }
 
@@ -101,7 +108,7 @@ func (d *disk) collector(policy gc.ImagePolicy) *gc.ImageCollector {
 			return &stats.Filesystem{Capacity: 1000, Available: 1000 - used}, d.lost
 		},
 		Event: func(e pod.Event) { d.events = append(d.events, e.Reason+": "+e.Message) },
-		Log:   slog.New(slog.DiscardHandler),
+		Log:   slog.New(slog.NewTextHandler(&d.log, nil)),
 	})
 }
 
@@ -293,6 +300,39 @@ func TestImageThatIsListedForEver(t *testing.T) {
 		c.Reclaim(ctx)
 		if got := d.took(); got != "ghost" {
 			t.Errorf("%q went, want it once", got)
+		}
+	})
+}
+
+// What is remembered is written when it changes, not at each look; that it cannot be is
+// said once.
+func TestImageHistoryIsWrittenWhenItChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		d.add("used", 100)
+		d.use("used", true)
+		c := d.collector(gc.DefaultImagePolicy())
+		for range 20 {
+			c.Reclaim(t.Context())
+			time.Sleep(10 * time.Second)
+		}
+		if d.writes != 1 {
+			t.Errorf("%d writes, want 1", d.writes)
+		}
+		time.Sleep(5 * time.Minute)
+		if c.Reclaim(t.Context()); d.writes != 2 {
+			t.Errorf("%d writes after a period, want 2", d.writes)
+		}
+		d.add("new", 100)
+		d.full = errors.New("no space left")
+		c.Reclaim(t.Context())
+		c.Reclaim(t.Context())
+		d.full = nil
+		if c.Reclaim(t.Context()); d.writes != 3 {
+			t.Errorf("%d writes with a new image, want 3", d.writes)
+		}
+		if n := strings.Count(d.log.String(), "cannot be remembered"); n != 1 {
+			t.Errorf("it was said %d times that nothing can be written", n)
 		}
 	})
 }

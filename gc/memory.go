@@ -77,15 +77,31 @@ func (c *ImageCollector) load() {
 	}
 }
 
+// save writes what changed. When an image in use was last seen so changes at each
+// pass: that alone is written once a period.
 func (c *ImageCollector) save() {
-	if c.Store == nil {
+	if c.Store == nil || c.memory.like(c.saved) && time.Since(c.savedAt) < c.period() {
 		return
 	}
 	data, err := json.Marshal(c.memory)
 	if err == nil {
 		err = c.Store.WriteFile(memoryFile, data)
 	}
-	if err != nil {
+	if err == nil {
+		c.saved = memory{Images: maps.Clone(c.memory.Images), Named: c.memory.Named}
+		c.savedAt, c.unsaved = time.Now(), false
+		return
+	}
+	if !c.unsaved {
 		c.Log.Warn("what is known of images cannot be remembered", "err", err)
 	}
+	c.unsaved = true
+}
+
+// like reports whether both know the same but for when images were last in use.
+func (m memory) like(o memory) bool {
+	return slices.Equal(m.Named, o.Named) && maps.EqualFunc(m.Images, o.Images, func(a, b ImageHistory) bool {
+		a.Used, b.Used = time.Time{}, time.Time{}
+		return a == b
+	})
 }
