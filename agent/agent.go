@@ -170,6 +170,10 @@ type parts struct {
 	dead    *gc.ContainerCollector
 	images  *gc.ImageCollector
 	dir     *rootdir.Dir // nil where it is only read
+	// machine is all that there is, and wrong what is wrong with the shares of it: no
+	// agent runs with that.
+	machine reconcile.Node
+	wrong   error
 }
 
 // withParts builds everything on a locked root dir and calls f.
@@ -189,11 +193,13 @@ func withParts(cfg Config, log *slog.Logger, f func(*parts) error) error {
 		}
 	}
 	watcher := new(sources.OSWatcher)
-	p, err := build(cfg, cfg.loop(), dir, watcher, log)
+	machine := hardware(cfg)
+	loop, wrong := cfg.loop(machine)
+	p, err := build(cfg, loop, dir, watcher, log)
 	if err != nil {
 		return err
 	}
-	p.dir = dir
+	p.dir, p.machine, p.wrong = dir, machine, wrong
 	return f(p)
 }
 
@@ -239,13 +245,18 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	return p, nil
 }
 
-func (cfg Config) loop() reconcile.Config {
+// loop returns how the loop works on a machine, and what is wrong with the shares of
+// that.
+func (cfg Config) loop(machine reconcile.Node) (reconcile.Config, error) {
+	node := machine
+	var wrong error
+	node.Allocatable, node.Pinning, wrong = cfg.shares(machine)
 	return reconcile.Config{
-		Node:     machine(cfg),
+		Node:     node,
 		Policy:   cfg.policy(),
 		Parallel: cfg.Parallel,
 		KeepLogs: cfg.GC.KeepLogs,
-	}
+	}, wrong
 }
 
 // policy adds what every pod may have on this machine.

@@ -57,7 +57,7 @@ func (e *eviction) watchMemory(ctx context.Context, alarm chan<- struct{}) {
 	var below []int64
 	for _, t := range e.cfg.Eviction.Policy.Thresholds {
 		if t.Signal == gc.MemoryAvailable {
-			below = append(below, t.Amount.Of(e.cfg.loop().Node.Memory))
+			below = append(below, t.Amount.Of(e.machine.Memory))
 		}
 	}
 	if len(below) == 0 {

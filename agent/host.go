@@ -35,14 +35,6 @@ func link(c runtime.Container) podlog.Link {
 
 func (l logLinks) Unlink(key pod.Key, uid types.UID) error { return podlog.RemovePod(l.cfg, key, uid) }
 
-// machine returns what the loop needs to know of the machine. What is wrong with its
-// shares keeps the agent from starting.
-func machine(cfg Config) reconcile.Node {
-	node := hardware(cfg)
-	node.Allocatable, node.Pinning, _ = cfg.shares(node)
-	return node
-}
-
 // hardware returns what pods may be told about the machine; what it does not tell
 // is 0.
 func hardware(cfg Config) reconcile.Node {

@@ -51,7 +51,7 @@ func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, erro
 	case !errors.Is(err, fs.ErrNotExist):
 		return server.State{}, err
 	}
-	loop := cfg.loop()
+	loop, _ := cfg.loop(hardware(cfg)) // an agent would not start; what it would do is shown
 	loop.LookOnly = true
 	p, err := build(cfg, loop, readOnly{files}, nil, log)
 	if err != nil {

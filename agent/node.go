@@ -50,9 +50,8 @@ const (
 // prepareNode brings the machine to what pods need, once, at the start.
 func (p *parts) prepareNode(ctx context.Context) error {
 	n, log := p.cfg.Node, p.log
-	machine := hardware(p.cfg)
-	if _, _, err := p.cfg.shares(machine); err != nil {
-		return err
+	if p.wrong != nil {
+		return p.wrong
 	}
 	if err := kernel.EnsureSettings("/proc/sys", n.Kernel, log); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (p *parts) prepareNode(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.holdReserved(ctx, machine); err != nil {
+	if err := p.holdReserved(ctx, p.machine); err != nil {
 		return err
 	}
 	if n.OOMScoreAdj == 0 {
