@@ -32,14 +32,17 @@ func (s *state) connected() {
 	}
 	s.nextLook = time.Now().Add(s.cfg.Period)
 	s.look(true)
+	// A pod's cgroup is made as the engine makes its own: each pod needs to know.
+	s.asked = s.asked || s.deps.Cgroups != nil
 	if s.asked {
 		s.askFeatures(0)
 	}
 }
 
 // askFeatures asks the engine, which may be another than before, what it can do.
-// That is for where a pod needs to know: the engine runs its helpers for their
-// versions before it answers, in the way of what is being started.
+// That is asked beside the listing, or else only where a pod needs to know: the engine
+// runs its helpers for their versions before it answers, in the way of what is being
+// started.
 func (s *state) askFeatures(delay time.Duration) {
 	ctx := s.ctx
 	s.spawn(func() {
