@@ -239,7 +239,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		Events: p.record, Ran: p.images.Ran,
 	}
 	if !loop.LookOnly {
-		deps.Cgroups, deps.Accept = p.cgroups, p.cgroups.accept
+		deps.Cgroups, deps.Accept = p.cgroups, p.accept
 	}
 	p.loop = reconcile.New(loop, deps)
 	return p, nil

@@ -73,11 +73,11 @@ func (p *parts) removeImage(ctx context.Context, image runtime.StoredImage) (boo
 // imageUsage is that of the filesystem of the engine's data; nil where the engine
 // does not say where that is.
 func (p *parts) imageUsage(ctx context.Context) (*stats.Filesystem, error) {
-	features, err := p.runtime.Features(ctx)
-	if err != nil || features.Root == "" {
-		return nil, err
+	root := p.engineRoot(ctx)
+	if root == "" {
+		return nil, nil
 	}
-	return stats.ReadFilesystem(features.Root)
+	return stats.ReadFilesystem(root)
 }
 
 // containers returns every container of ours that is not a sandbox. ok is false

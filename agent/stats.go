@@ -19,9 +19,11 @@ type usage struct {
 	*stats.Reader
 	walker *stats.Walker
 
-	mu    sync.Mutex
-	root  string    // of the engine's data
-	asked time.Time // when it was last told
+	mu   sync.Mutex
+	root string // of the engine's data, as it told last
+
+	first sync.Once
+	told  chan struct{} // closed when it first did
 }
 
 func newUsage(volumes *volume.Host, log *slog.Logger) *usage {
@@ -29,31 +31,35 @@ func newUsage(volumes *volume.Host, log *slog.Logger) *usage {
 		bytes, inodes, ok := volumes.Counted(folder)
 		return stats.Usage{Time: time.Now(), Bytes: bytes, Inodes: inodes}, ok
 	}
-	return &usage{Reader: stats.NewReader(log), walker: stats.NewWalker(counted, log)}
+	return &usage{Reader: stats.NewReader(log), walker: stats.NewWalker(counted, log), told: make(chan struct{})}
 }
 
 // RouteKlog has libraries that log by klog write to log. It is for the whole process,
 // before any agent is started.
 func RouteKlog(log *slog.Logger) { klog.SetSlogLogger(log) }
 
-// engineRoot returns the folder of the engine's data, "" as long as it never told.
-// It may be another engine's after a restart.
-func (p *parts) engineRoot(ctx context.Context) string {
-	const again = 5 * time.Minute
+// accept takes over what the engine can do, each time it is connected.
+func (p *parts) accept(ctx context.Context, f runtime.Features) error {
 	u := p.usage
 	u.mu.Lock()
-	root, asked := u.root, u.asked
+	u.root = f.Root
 	u.mu.Unlock()
-	if root != "" && time.Since(asked) < again {
-		return root
-	}
-	features, err := p.runtime.Features(ctx)
-	if err != nil || features.Root == "" {
-		return root
+	u.first.Do(func() { close(u.told) })
+	return p.cgroups.accept(ctx, f)
+}
+
+// engineRoot returns the folder of the engine's data, "" where it does not tell. One
+// that has not answered yet is waited for, not for ever.
+func (p *parts) engineRoot(ctx context.Context) string {
+	const patience = 5 * time.Second
+	u := p.usage
+	select {
+	case <-u.told:
+	case <-time.After(patience):
+	case <-ctx.Done():
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.root, u.asked = features.Root, time.Now()
 	return u.root
 }
 
