@@ -27,6 +27,7 @@ import (
 	"github.com/podkeeper/podkeeper/runtime/docker"
 	"github.com/podkeeper/podkeeper/server"
 	"github.com/podkeeper/podkeeper/server/events"
+	"github.com/podkeeper/podkeeper/server/kubeletapi"
 	"github.com/podkeeper/podkeeper/sources"
 )
 
@@ -137,7 +138,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 				return err
 			}
 			group.Go(func() error {
-				return server.Serve(ctx, listener, server.Answers{State: p.state, Events: p.happened, Restart: p.restart})
+				return server.Serve(ctx, listener, server.Answers{
+					State: p.state, Events: p.happened, Restart: p.restart,
+					Kubelet: kubeletapi.Handler(p.kubelet(), kubeletapi.NewStreams(maxStreams), kubeletapi.Everybody(kubeletapi.Full), log),
+				})
 			})
 		}
 		sets := make(chan pod.Set)

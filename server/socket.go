@@ -57,6 +57,9 @@ type Answers struct {
 	// Restart has a pod ended and started anew. Its error wraps ErrNoPod, or is why it
 	// cannot be.
 	Restart func(ctx context.Context, key pod.Key) error
+	// Kubelet serves every other path: the kubelet API, with full access. Nil is
+	// nothing there.
+	Kubelet http.Handler
 }
 
 // ErrNoPod says that there is no such pod.
@@ -79,6 +82,9 @@ func Serve(ctx context.Context, l net.Listener, a Answers) error {
 			w.WriteHeader(http.StatusNoContent)
 		}
 	})
+	if a.Kubelet != nil {
+		mux.Handle("/", a.Kubelet)
+	}
 	var calls sync.WaitGroup
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)

@@ -1,0 +1,26 @@
+package kubeletapi
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Answers are what the routes answer from. A nil field is a route that is not
+// there (404). All may be called by many at once; none keeps what it returns, and
+// what it returns is only read.
+type Answers struct {
+	// Pods are those that are wanted or still there, each with its status.
+	Pods func(ctx context.Context) ([]*v1.Pod, error)
+}
+
+// Target is what the path of a request names.
+type Target struct {
+	Namespace string
+	// Pod is the name with the node's suffix or without.
+	Pod string
+	// UID is "" where any will do.
+	UID string
+	// Container is "" where the route has none; what that means is the answer's to say.
+	Container string
+}

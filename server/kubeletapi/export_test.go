@@ -1,0 +1,11 @@
+package kubeletapi
+
+// Patterns are the routes, each as "METHOD /pattern".
+func Patterns(a Answers) (list []string) {
+	for _, r := range routes(&a) {
+		for _, m := range r.methods {
+			list = append(list, m+" "+r.pattern)
+		}
+	}
+	return list
+}

@@ -1,0 +1,57 @@
+package kubeletapi
+
+import "net/http"
+
+// Access is what a caller may do, and what a route asks for at least. Each level
+// may do what those below it may.
+type Access int
+
+// The levels. Zero is nobody.
+const (
+	// ReadOnlyPort is whoever reaches the read-only port: any user of the machine.
+	ReadOnlyPort Access = iota + 1
+	// ReadOnly is a token or certificate of the read-only role.
+	ReadOnly
+	// Full may do everything.
+	Full
+)
+
+// route is one line of the table.
+type route struct {
+	// methods are taken, HEAD where GET is. Others are 405.
+	methods []string
+	// pattern is that of a path as http.ServeMux has it, without a slash at its end:
+	// it matches with one, too.
+	pattern string
+	// access is who may at least.
+	access Access
+	// stream: it may hold its connection for long. It counts against the cap on
+	// streams, and has no deadline but its own.
+	stream bool
+	// handle answers; its error becomes the status and a short message where nothing
+	// was written yet.
+	handle func(w http.ResponseWriter, r *http.Request) error
+}
+
+var get = []string{http.MethodGet}
+
+// routes is all that there is, but for those whose answer is nil.
+func routes(a *Answers) []route {
+	list := []route{
+		{get, "/healthz", ReadOnlyPort, false, ok},
+		{get, "/healthz/ping", ReadOnlyPort, false, ok},
+	}
+	add := func(there bool, r ...route) {
+		if there {
+			list = append(list, r...)
+		}
+	}
+	add(a.Pods != nil, route{get, "/pods", ReadOnlyPort, false, a.pods})
+	return list
+}
+
+// target reads the names in the path of a request: {namespace}, {pod}, {uid} and
+// {container}, as far as the pattern has them.
+func target(r *http.Request) Target {
+	return Target{Namespace: r.PathValue("namespace"), Pod: r.PathValue("pod"), UID: r.PathValue("uid"), Container: r.PathValue("container")}
+}
