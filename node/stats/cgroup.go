@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/cadvisor/lib/container/libcontainer"
-	"github.com/google/cadvisor/lib/model"
 )
 
 // place is one cgroup: its folder by controller, or the one folder under the name
@@ -87,9 +85,32 @@ func (r *Reader) find(id string, pid int) (place, error) {
 	return p, nil
 }
 
+// at returns the cgroup at a path below the mount points.
+func at(mounts map[string]string, dir string) place {
+	p := make(place)
+	for controller, mount := range mounts {
+		p[controller] = path.Join(mount, dir)
+	}
+	return p
+}
+
+// path returns where it lies below the mount points.
+func (p place) path(mounts map[string]string) string {
+	for _, controller := range []string{"memory", "cpu", ""} {
+		if dir, ok := p[controller]; ok {
+			return path.Join("/", strings.TrimPrefix(dir, mounts[controller]))
+		}
+	}
+	return ""
+}
+
 // read returns what is counted for a cgroup, and with the process of a network,
 // what went through that.
-func read(p place, pid int) (Cgroup, *Network, error) {
+func (r *Reader) read(p place, pid int) (Cgroup, *Network, error) {
+	mounts, err := r.hierarchies()
+	if err != nil {
+		return Cgroup{}, nil, err
+	}
 	manager, err := libcontainer.NewCgroupManager("", p)
 	if err != nil {
 		return Cgroup{}, nil, err
@@ -98,34 +119,13 @@ func read(p place, pid int) (Cgroup, *Network, error) {
 	if err != nil {
 		return Cgroup{}, nil, err
 	}
-	c := fromModel(got)
+	c := fromModel(got, p)
+	c.Path = p.path(mounts)
 	c.Processes = processes(p)
 	if got.Network == nil || len(got.Network.Interfaces) == 0 {
 		return c, nil, nil
 	}
-	var n Network
-	for _, i := range got.Network.Interfaces {
-		n.RxBytes += int64(i.RxBytes)
-		n.RxErrors += int64(i.RxErrors)
-		n.TxBytes += int64(i.TxBytes)
-		n.TxErrors += int64(i.TxErrors)
-	}
-	return c, &n, nil
-}
-
-// fromModel takes what was read. Whatever has processes has used memory and time:
-// a zero is a controller that counts nothing.
-func fromModel(s *model.ContainerStats) Cgroup {
-	var c Cgroup
-	if s.Cpu != nil && s.Cpu.Usage.Total > 0 {
-		c.CPU = new(time.Duration(s.Cpu.Usage.Total))
-	}
-	if s.Memory != nil && s.Memory.Usage > 0 {
-		c.MemoryUsage = new(int64(s.Memory.Usage))
-		c.WorkingSet = new(int64(s.Memory.WorkingSet))
-		c.RSS = new(int64(s.Memory.RSS))
-	}
-	return c
+	return c, network(got.Network.Interfaces), nil
 }
 
 // processes reads the one number that the library has only together with every

@@ -30,3 +30,9 @@ var (
 	WatchPressure = watchPressure
 	WatchUrgent   = watchUrgent
 )
+
+var (
+	Booted        = booted
+	Meminfo       = meminfo
+	ParsePressure = parsePressure
+)

@@ -81,7 +81,11 @@ func mounted(folder string) *Usage {
 	if unix.Statfs(folder, &st) != nil {
 		return nil
 	}
-	return &Usage{Time: time.Now(), Bytes: int64(st.Blocks-st.Bfree) * st.Frsize, Inodes: int64(st.Files - st.Ffree)}
+	fs := Filesystem{Path: folder, Capacity: int64(st.Blocks) * st.Frsize, Available: int64(st.Bavail) * st.Frsize, Used: int64(st.Blocks-st.Bfree) * st.Frsize}
+	if st.Files > 0 {
+		fs.Inodes, fs.InodesFree = new(int64(st.Files)), new(int64(st.Ffree))
+	}
+	return &Usage{Time: time.Now(), Bytes: fs.Used, Inodes: int64(st.Files - st.Ffree), FS: &fs}
 }
 
 // Walked returns the folders that a walk is needed for.

@@ -27,11 +27,11 @@ func (r *Reader) filesystem(what, path string) *Filesystem {
 // ReadFilesystem returns what the filesystem of a folder has. One that does not
 // answer within two seconds is an error.
 func ReadFilesystem(path string) (*Filesystem, error) {
-	capacity, _, available, inodes, inodesFree, err := vfs.GetVfsStats(path)
+	capacity, free, available, inodes, inodesFree, err := vfs.GetVfsStats(path)
 	if err != nil {
 		return nil, fmt.Errorf("filesystem of %s: %w", path, err)
 	}
-	f := &Filesystem{Path: path, Capacity: int64(capacity), Available: int64(available)}
+	f := &Filesystem{Path: path, Capacity: int64(capacity), Available: int64(available), Used: int64(capacity - free)}
 	if inodes > 0 {
 		f.Inodes, f.InodesFree = new(int64(inodes)), new(int64(inodesFree))
 	}

@@ -55,7 +55,7 @@ func (r *Reader) machine() (Cgroup, error) {
 	if err != nil {
 		return Cgroup{}, err
 	}
-	all, _, err := read(root(mounts), 0)
+	all, _, err := r.read(root(mounts), 0)
 	return all, err
 }
 

@@ -59,7 +59,7 @@ func (r *Reader) Pod(t Target) Pod {
 		if network {
 			pid = c.PID
 		}
-		got, through, err := read(at, pid)
+		got, through, err := r.read(at, pid)
 		if err != nil && !gone(err) {
 			fault = err
 		}
@@ -69,13 +69,13 @@ func (r *Reader) Pod(t Target) Pod {
 		sum.add(got)
 		return got
 	}
-	look(t.Sandbox, !t.HostNetwork)
+	p.Sandbox = look(t.Sandbox, !t.HostNetwork)
 	for name, c := range t.Containers {
 		p.Containers[name] = Container{Cgroup: look(c, false)}
 	}
 	p.Cgroup = sum.cgroup()
 	if own != nil {
-		got, _, err := read(own, 0)
+		got, _, err := r.read(own, 0)
 		if err == nil {
 			p.Cgroup = got
 		} else if !gone(err) {
@@ -95,14 +95,21 @@ type total struct {
 
 func (t *total) add(c Cgroup) {
 	if !t.some {
+		// What has no sum is of nobody.
+		c.Path, c.Throttled, c.Peak, c.CPUPressure, c.MemoryPressure, c.IOPressure = "", nil, nil, nil, nil, nil
 		t.Cgroup, t.some = c, true
 		return
 	}
-	t.CPU = plus(t.CPU, c.CPU)
-	t.WorkingSet = plus(t.WorkingSet, c.WorkingSet)
-	t.MemoryUsage = plus(t.MemoryUsage, c.MemoryUsage)
-	t.RSS = plus(t.RSS, c.RSS)
-	t.Processes = plus(t.Processes, c.Processes)
+	add(&t.CPU, c.CPU)
+	add(&t.CPUUser, c.CPUUser)
+	add(&t.CPUSystem, c.CPUSystem)
+	for was, more := range map[**int64]*int64{
+		&t.WorkingSet: c.WorkingSet, &t.MemoryUsage: c.MemoryUsage, &t.RSS: c.RSS, &t.Cache: c.Cache, &t.Mapped: c.Mapped,
+		&t.Kernel: c.Kernel, &t.Swap: c.Swap, &t.LimitHits: c.LimitHits, &t.PageFaults: c.PageFaults, &t.MajorFaults: c.MajorFaults,
+		&t.Processes: c.Processes,
+	} {
+		add(was, more)
+	}
 }
 
 func (t *total) cgroup() Cgroup {
@@ -112,9 +119,10 @@ func (t *total) cgroup() Cgroup {
 	return t.Cgroup
 }
 
-func plus[N int64 | time.Duration](a, b *N) *N {
-	if a == nil || b == nil {
-		return nil
+func add[N int64 | time.Duration](sum **N, n *N) {
+	if *sum == nil || n == nil {
+		*sum = nil
+		return
 	}
-	return new(*a + *b)
+	*sum = new(**sum + *n)
 }

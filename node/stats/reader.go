@@ -13,6 +13,7 @@ var counted = container.MetricSet{
 	container.CpuUsageMetrics:     {},
 	container.MemoryUsageMetrics:  {},
 	container.NetworkUsageMetrics: {},
+	container.DiskIOMetrics:       {}, // with version 2: the pressure of I/O
 }
 
 // Reader reads what the kernel counts. Its methods may be called from several
@@ -57,6 +58,7 @@ func (r *Reader) hierarchies() (map[string]string, error) {
 		for kind := range counted {
 			wanted[kind] = struct{}{}
 		}
+		delete(wanted, container.DiskIOMetrics) // with version 1: a controller with a dozen files for each cgroup
 		found, err := libcontainer.GetCgroupSubsystems(wanted)
 		if err != nil {
 			return nil, err
