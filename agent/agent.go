@@ -171,6 +171,7 @@ type parts struct {
 	events  *events.Log
 	cgroups *podCgroups
 	usage   *usage
+	look    *look
 	dead    *gc.ContainerCollector
 	images  *gc.ImageCollector
 	dir     *rootdir.Dir // nil where it is only read
@@ -219,7 +220,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		return nil, err
 	}
 	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
-	p.usage = newUsage(p.volumes, log)
+	p.usage, p.look = newUsage(p.volumes, log), newLook()
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil

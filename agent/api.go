@@ -19,7 +19,7 @@ const maxStreams = 1000
 
 // kubelet are the answers of the kubelet API.
 func (p *parts) kubelet() kubeletapi.Answers {
-	return kubeletapi.Answers{Pods: p.pods}
+	return kubeletapi.Answers{Pods: p.pods, Summary: p.summary}
 }
 
 // pods are those that `get` shows.

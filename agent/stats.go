@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,4 +133,9 @@ func newest(v reconcile.View) map[string]runtime.Container {
 		}
 	}
 	return last
+}
+
+// byName returns containers in the order of their names.
+func byName(list map[string]runtime.Container) []runtime.Container {
+	return slices.SortedFunc(maps.Values(list), func(a, b runtime.Container) int { return strings.Compare(a.Name, b.Name) })
 }

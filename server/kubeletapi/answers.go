@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Answers are what the routes answer from. A nil field is a route that is not
@@ -12,6 +13,8 @@ import (
 type Answers struct {
 	// Pods are those that are wanted or still there, each with its status.
 	Pods func(ctx context.Context) ([]*v1.Pod, error)
+	// Summary is what the node and its pods use; with brief, processors and memory only.
+	Summary func(ctx context.Context, brief bool) (summary.Summary, error)
 }
 
 // Target is what the path of a request names.

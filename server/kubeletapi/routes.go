@@ -47,6 +47,7 @@ func routes(a *Answers) []route {
 		}
 	}
 	add(a.Pods != nil, route{get, "/pods", ReadOnlyPort, false, a.pods})
+	add(a.Summary != nil, route{get, "/stats/summary", ReadOnlyPort, false, a.summary})
 	return list
 }
 

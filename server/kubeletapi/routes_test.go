@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/podkeeper/podkeeper/server/kubeletapi"
 )
@@ -20,6 +21,9 @@ var quiet = slog.New(slog.DiscardHandler)
 func everything() kubeletapi.Answers {
 	return kubeletapi.Answers{
 		Pods: podsOf(examplePod()),
+		Summary: func(context.Context, bool) (summary.Summary, error) {
+			return summary.Summary{Node: summary.NodeStats{NodeName: "n"}}, nil
+		},
 	}
 }
 
@@ -33,9 +37,10 @@ var rows = map[string]struct {
 	path   string // "" is that of the route
 	access kubeletapi.Access
 }{
-	"GET /healthz":      {"", kubeletapi.ReadOnlyPort},
-	"GET /healthz/ping": {"", kubeletapi.ReadOnlyPort},
-	"GET /pods":         {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz":       {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz/ping":  {"", kubeletapi.ReadOnlyPort},
+	"GET /pods":          {"", kubeletapi.ReadOnlyPort},
+	"GET /stats/summary": {"", kubeletapi.ReadOnlyPort},
 }
 
 // Each route is for whom its row says, and for nobody else.
