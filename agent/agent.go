@@ -139,7 +139,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 			}
 			group.Go(func() error {
 				return server.Serve(ctx, listener, server.Answers{
-					State: p.state, Events: p.happened, Restart: p.restart,
+					State: p.state, Events: p.happened, Restart: p.restart, Stop: p.stop, Start: p.start,
 					Kubelet: kubeletapi.Handler(p.kubelet(), kubeletapi.NewStreams(maxStreams), kubeletapi.Everybody(kubeletapi.Full), log),
 				})
 			})

@@ -43,7 +43,7 @@ func TestRestartByHand(t *testing.T) {
 	w.start()
 	w.await("it runs", runs("web", "app", 0))
 	before := w.ids()
-	if err := server.NewClient(w.cfg.Socket).Restart(t.Context(), pod.Key{Namespace: "default", Name: "web-node"}); err != nil {
+	if err := server.NewClient(w.cfg.Socket).Restart(t.Context(), pod.Key{Namespace: "default", Name: "web-node"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.await("it runs again", runs("web", "app", 0), func(s server.State) bool {

@@ -2,11 +2,8 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server"
@@ -19,15 +16,6 @@ func (p *parts) state(ctx context.Context, after uint64) (server.State, error) {
 		return server.State{}, err
 	}
 	return view(p.cfg, snap), nil
-}
-
-// restart answers clients: see server.Answers.
-func (p *parts) restart(ctx context.Context, key pod.Key) error {
-	err := p.loop.Restart(ctx, key)
-	if errors.Is(err, reconcile.ErrNoPod) {
-		return fmt.Errorf("%w: nothing supplies pod %s", server.ErrNoPod, key)
-	}
-	return err
 }
 
 // view is a snapshot in the shape that clients read.
@@ -50,7 +38,7 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 }
 
 func podView(v reconcile.View, policy Policy) server.Pod {
-	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Notes: v.Notes, Busy: v.Busy, Removing: v.Removing}
+	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Notes: v.Notes, Held: v.Held, Busy: v.Busy, Removing: v.Removing}
 	if b := v.Plan.Blocked; b.Reason != "" {
 		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
 	}

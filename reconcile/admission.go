@@ -233,7 +233,7 @@ func (s *state) release(e *entry, observed []runtime.Container) {
 	// What may come back as it was once its source has been looked at, or the engine
 	// has said what it can do.
 	undecided := e.plan.Pod == nil && e.plan.Kept != "" && !s.set.LookedAt() || e.refused == unheard
-	if live || undecided || e.plan.Pod != nil && !e.plan.Finished && e.refused == (Waiting{}) {
+	if live || undecided || e.plan.Pod != nil && !e.plan.Finished && !e.plan.Held && e.refused == (Waiting{}) {
 		return
 	}
 	e.admitted = nil

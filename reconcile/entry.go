@@ -36,6 +36,7 @@ type entry struct {
 	// again is the generation that is to be restarted by hand, as long as that is not
 	// written down; "" is none.
 	again types.UID
+	anew  map[string]string // as Input has it, until it is written down
 	// verdict is what was found about a generation and is not written down yet. out
 	// and emptied are as Input has them.
 	verdict *pod.Verdict
@@ -79,6 +80,7 @@ func (s *state) entry(key pod.Key) *entry {
 			key:      key,
 			seen:     make(map[string]*sighting),
 			records:  make(map[types.UID]Record),
+			anew:     make(map[string]string),
 			pulled:   make(map[Pull]bool),
 			failures: make(map[string]Failure),
 			written:  make(map[VolumeKey][]volume.File),
@@ -155,7 +157,7 @@ func (s *state) input(e *entry) Input {
 		Observed: e.observed(), Records: e.records,
 		Images: make(map[string]Image), Pulled: e.pulled, Failures: e.failures,
 		Learnt: e.learnt(), Ending: e.ending, Begun: e.begun,
-		Again: e.again, Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Vacated: e.vacated, Pressure: s.pressure, Shutdown: s.shutdown,
+		Held: s.held[e.key], Again: e.again, Anew: e.anew, Verdict: e.verdict, Out: e.out, Emptied: e.emptied, Vacated: e.vacated, Pressure: s.pressure, Shutdown: s.shutdown,
 		Objects: s.objects, DigestKey: s.digestKey, Written: e.written,
 		PodCgroups: s.deps.Cgroups != nil, Cgroups: e.cgroups,
 		Features: s.features, Policy: s.cfg.Policy, Node: s.cfg.Node, KeepLogs: s.keepLogs(e), Now: time.Now(), Wall: s.cfg.Wall(),

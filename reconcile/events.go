@@ -109,10 +109,10 @@ func waitEvents(was, now Plan) (list []pod.Event) {
 
 // again reports whether a pod waits for what it waited for, by whatever numbers: those
 // of what the node is short of change with each look, and an outlook with time. Of an
-// eviction who found it to be due has told.
+// eviction who found it to be due has told, and of a stop by hand who took it on.
 func (w Waiting) again(was Waiting) bool {
 	switch w.Reason {
-	case Evicted:
+	case Evicted, PodStopping, PodStopped:
 		return true
 	case MemoryPressure, DiskPressure, PIDPressure, Preempting:
 		return w.Reason == was.Reason

@@ -66,6 +66,11 @@ type Input struct {
 	Begun map[types.UID]time.Time
 	// Again is the generation that is to be ended and started anew; "" is none.
 	Again types.UID
+	// Held is since when the pod is stopped by hand, by the wall clock; zero where it
+	// is not.
+	Held time.Time
+	// Anew has, by container, the attempt (its id) that somebody wants replaced.
+	Anew map[string]string
 	// Verdict is what was found about a generation of the pod and is not written down
 	// yet; nil is nothing.
 	Verdict *pod.Verdict

@@ -104,7 +104,7 @@ func (s *state) unpin(e *entry, observed []runtime.Container) {
 		if undecided || slices.ContainsFunc(observed, func(c runtime.Container) bool { return c.PodHash == hash && c.State == runtime.Running }) {
 			return true
 		}
-		return e.plan.Pod != nil && e.plan.Pod.Hash == hash && !e.plan.Finished
+		return e.plan.Pod != nil && e.plan.Pod.Hash == hash && !e.plan.Finished && !e.plan.Held
 	}
 	if s.cpus.Keep(e.key, keep) {
 		s.deps.Log.Info("CPUs are shared again", "pod", e.key, "shared", s.cpus.Shared())

@@ -88,6 +88,8 @@ func (g *generationPlan) running(m member, c runtime.Container, sandbox runtime.
 		g.wait(m.Name, Waiting{ContainerCreating, "waits for a new sandbox"})
 	case len(g.definitionChange(c)) > 0:
 		g.create(m, sandbox, DefinitionChanged, 0)
+	case g.renewed(c):
+		g.create(m, sandbox, RestartedByHand, 0)
 	case g.resizeRestarts(m.Container, c):
 		g.create(m, sandbox, ResourcesChanged, 0)
 	default:
@@ -100,7 +102,7 @@ func (g *generationPlan) running(m member, c runtime.Container, sandbox runtime.
 // olderRuns reports whether an earlier attempt runs and is to go on.
 func (g *generationPlan) olderRuns(c runtime.Container) bool {
 	return slices.ContainsFunc(g.observed, func(o runtime.Container) bool {
-		return o.Name == c.Name && o.ID != c.ID && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0
+		return o.Name == c.Name && o.ID != c.ID && o.State == runtime.Running && o.Sandbox == c.Sandbox && len(g.definitionChange(o)) == 0 && !g.renewed(o)
 	})
 }
 

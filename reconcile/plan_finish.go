@@ -29,9 +29,12 @@ func (g *generationPlan) finished() bool {
 	return over
 }
 
-// over reports whether the pod that is wanted has come to its end, so that it needs
-// nothing of the machine unless it comes back.
+// over reports whether the pod that is wanted has come to its end or is held by hand,
+// so that it needs nothing of the machine unless it comes back.
 func (in Input) over(want *pod.Pod) bool {
+	if !in.Held.IsZero() {
+		return true
+	}
 	uid, current, _ := in.split(want)
 	g := in.generation(Plan{}, want, uid, current)
 	g.condemn()

@@ -39,6 +39,7 @@ func (g *generationPlan) run() {
 	g.foldProbes()
 	g.foldHooks()
 	g.foldMessages()
+	g.renew()
 	g.state.Key = g.in.Key
 	if g.plan.Kept == "" {
 		origin := g.pod.Origin
@@ -52,14 +53,17 @@ func (g *generationPlan) run() {
 		return
 	}
 	g.plan.Finished = g.finished()
+	g.plan.Held = !g.in.Held.IsZero()
 	if held := cmp.Or(g.in.Refused, g.in.Awaits); held != (Waiting{}) && !running && !g.plan.Finished {
 		g.plan.Blocked = held
 		return
 	}
-	if g.state.Admitted.IsZero() {
-		g.state.Admitted = g.in.Wall
+	if !g.plan.Held {
+		if g.state.Admitted.IsZero() {
+			g.state.Admitted = g.in.Wall
+		}
+		g.meetDeadline()
 	}
-	g.meetDeadline()
 	if running {
 		g.beginRestart(sandbox.Ref())
 	}
@@ -70,6 +74,8 @@ func (g *generationPlan) run() {
 		g.finish()
 	case g.shuts():
 		g.shutDown()
+	case g.plan.Held:
+		g.hold()
 	case running:
 		g.stopStrays(sandbox.Ref())
 		g.retireSandboxes(sandbox)
@@ -105,11 +111,16 @@ func (g *generationPlan) wakeAt(t time.Time) {
 	}
 }
 
-// newest returns the container of a name with the highest attempt.
 func (g *generationPlan) newest(name string) (runtime.Container, bool) {
-	for i := range slices.Backward(g.observed) {
-		if g.observed[i].Name == name {
-			return g.observed[i], true
+	return newestOf(g.observed, name)
+}
+
+// newestOf returns the container of a name with the highest attempt, of those of a
+// generation by rising attempt.
+func newestOf(observed []runtime.Container, name string) (runtime.Container, bool) {
+	for i := range slices.Backward(observed) {
+		if observed[i].Name == name {
+			return observed[i], true
 		}
 	}
 	return runtime.Container{}, false

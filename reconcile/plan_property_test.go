@@ -76,6 +76,11 @@ func checkPlan(t *rapid.T) {
 			}
 		}
 	}
+	if !in.Held.IsZero() && slices.ContainsFunc(plan.Steps, func(s reconcile.Step) bool {
+		return s.Verb == reconcile.CreateSandbox || s.Verb == reconcile.CreateContainer || s.Verb == reconcile.StartContainer
+	}) {
+		t.Fatalf("law 5: held by hand, and started:\n%s", plan)
+	}
 	checkOrder(t, plan, in)
 	if in.Refused != (reconcile.Waiting{}) || in.Awaits != (reconcile.Waiting{}) {
 		for _, s := range plan.Steps {
@@ -192,6 +197,13 @@ func drawInput(t *rapid.T) reconcile.Input {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "is ending") == 0 {
 		in.Ending = start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "held") == 0 {
+		in.Held = start.Add(-time.Minute)
+	}
+	in.Anew = make(map[string]string)
+	if rapid.IntRange(0, 3).Draw(t, "restarted by hand") == 0 {
+		in.Anew["a"] = string(rune('A' + rapid.IntRange(1, 8).Draw(t, "id")))
 	}
 	if rapid.Bool().Draw(t, "refused") {
 		in.Refused = reconcile.Waiting{Reason: reconcile.NodePorts, Message: "taken"}

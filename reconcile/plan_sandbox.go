@@ -11,7 +11,10 @@ func (g *generationPlan) retireSandboxes(keep runtime.Container) {
 			continue
 		}
 		s := Step{Container: c.Name, Attempt: c.Attempt, ID: c.ID, Reason: Superseded, Wave: g.wave}
-		if keep.ID == "" {
+		switch {
+		case keep.ID == "" && g.plan.Held && !g.plan.Finished:
+			s.Reason = PodStopped
+		case keep.ID == "":
 			s.Reason = Finished
 		}
 		if c.FailedStart() {

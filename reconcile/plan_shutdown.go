@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
-	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // Shutdown is that the machine goes down: no pod is admitted any more, and those that
@@ -45,25 +44,11 @@ func (g *generationPlan) shuts() bool {
 	return d != nil && d.Group(g.pod.Object) <= d.Turn
 }
 
-// shutDown ends the containers in their order, within the period of their group. That
-// it was we who ended them is written down first: when the machine is up again, or its
-// shutdown was called off, they run again, whatever their restartPolicy.
+// shutDown ends the containers in their order, within the period of their group. When
+// the machine is up again, or its shutdown was called off, they run again.
 func (g *generationPlan) shutDown() {
 	in := g.in
 	in.grace = max(in.Shutdown.Groups[in.Shutdown.Group(g.pod.Object)].Grace, time.Second)
-	left := slices.DeleteFunc(slices.Clone(g.observed), func(c runtime.Container) bool { return c.IsSandbox() || c.State != runtime.Running })
-	for _, c := range left {
-		if g.record.State.container(c.Name).Stopped.ID != c.ID {
-			g.wave = 1
-		}
-		was := g.state.container(c.Name)
-		was.Stopped = Stopped{ID: c.ID, Message: shutdownMessage, Again: true, Edit: true}
-		g.state.Containers[c.Name] = was
-	}
-	for _, s := range in.ending(left, g.pod, NodeShutdown) {
-		s.Wave += g.wave
-		g.add(s)
-	}
-	g.plan.Ending = len(left) > 0
+	g.endForNow(in, NodeShutdown, shutdownMessage)
 	g.plan.Blocked = Waiting{Terminated, shutdownMessage}
 }

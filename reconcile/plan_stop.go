@@ -57,6 +57,8 @@ func (g *generationPlan) stopMisfit(spec *v1.Container, c runtime.Container) {
 		g.stopForRestart(c)
 	case len(fields) > 0:
 		g.stop(c, DefinitionChanged, fmt.Sprintf("%s changed", joined(fields)))
+	case g.renewed(c):
+		g.stop(c, RestartedByHand, renewedMessage)
 	case g.resizeRestarts(spec, c):
 		g.stop(c, ResourcesChanged, "its resizePolicy asks for a restart")
 	case newest.ID != c.ID && (newest.State == runtime.Running || newest.Ended()):

@@ -111,6 +111,9 @@ type observedFile struct {
 	// volumes are gone already.
 	KeepLogs string
 	Vacated  bool
+	// Held: it is stopped by hand. Anew has the attempts that are to be replaced by hand.
+	Held bool
+	Anew map[string]int
 	// Unheard: what is desired is what a source kept from before.
 	Unheard  bool
 	Refused  string
@@ -192,6 +195,13 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 	for step, message := range obs.Failures {
 		in.Failures[step] = reconcile.Failure{Waiting: reconcile.Waiting{Reason: reconcile.FailedSync, Message: message}, Count: 3, Retry: start.Add(4 * time.Second)}
 	}
+	if obs.Held {
+		in.Held = start
+	}
+	in.Anew = make(map[string]string)
+	for name, attempt := range obs.Anew {
+		in.Anew[name] = idOf(name, attempt)
+	}
 	uid := manifests.MintUID("/root", "node", admitted.Key(), admitted.Hash)
 	if admitted.ExplicitUID() != "" {
 		uid = admitted.ExplicitUID()
@@ -269,6 +279,7 @@ func readSituation(t *testing.T, ar *txtar.Archive) reconcile.Input {
 		// What is observed has been seen before: its state is written down.
 		before := in
 		before.Desired, before.Begun, before.Verdict = admitted, nil, nil
+		before.Held, before.Anew = time.Time{}, nil
 		if plan := reconcile.PlanPod(before); plan.State.Key == in.Key {
 			rec.State = plan.State
 			in.Records[uid] = rec

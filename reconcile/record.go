@@ -112,8 +112,11 @@ type Stopped struct {
 	Message string `json:"message,omitempty"`
 	// Again: another attempt is to follow, however this one ends.
 	Again bool `json:"again,omitempty"`
-	// Edit: it was for an edit of the container.
+	// Edit: it was for an edit of the container, or for what counts as little against
+	// it.
 	Edit bool `json:"edit,omitempty"`
+	// ByHand: somebody wants this attempt replaced.
+	ByHand bool `json:"byHand,omitempty"`
 }
 
 // Probed is what the probes of one container have come to.
@@ -273,6 +276,8 @@ func (s ContainerState) fold(c runtime.Container, inSandbox bool) ContainerState
 	swept := c.Attempt < s.From
 	switch {
 	case swept && ran >= crashReset:
+		s.Level = 0
+	case s.Stopped.Edit && s.Stopped.ID == c.ID:
 		s.Level = 0
 	case swept, c.FailedStart() && !inSandbox: // without its sandbox it could not start
 	default:

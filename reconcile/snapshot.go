@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,8 @@ type View struct {
 	Plan   Plan
 	// Busy: a wave is under way. Removing: nothing wants the pod any more.
 	Busy, Removing bool
+	// Held is since when it is stopped by hand; zero where it is not.
+	Held time.Time
 	// Notes say what it asks for and, though it runs, does not get on this node.
 	Notes []string
 	// Containers are those of ours that bear its key.
@@ -106,7 +109,7 @@ func (s *state) snapshot() Snapshot {
 }
 
 func (s *state) view(e *entry) View {
-	v := View{Plan: e.plan, Busy: e.busy || !e.known(), Removing: e.desired == nil && e.plan.Pod == nil, Containers: e.observed()}
+	v := View{Plan: e.plan, Busy: e.busy || !e.known(), Removing: e.desired == nil && e.plan.Pod == nil, Containers: e.observed(), Held: s.held[e.key]}
 	for _, id := range sortedKeys(e.seen) {
 		complaints := e.seen[id].complaints
 		for _, kind := range sortedKeys(complaints) {

@@ -33,6 +33,10 @@ type state struct {
 	suppliers         map[pod.ObjectKey]pod.Origin
 	keeping, lookedAt bool
 	digestKey         DigestKey
+	// held are the pods that are stopped by hand, replaced as a whole once holds, the
+	// changes of that, are written down.
+	held  map[pod.Key]time.Time
+	holds []holdChange
 
 	pods map[pod.Key]*entry
 	// orphans are pods' folders of which nobody remembers whose they are.
@@ -108,6 +112,7 @@ func newState(l *Loop) *state {
 func (s *state) load() error {
 	s.loadDigestKey()
 	s.loadSuppliers()
+	s.loadHolds()
 	uids, err := s.deps.Store.Entries("pods")
 	if err != nil {
 		return err

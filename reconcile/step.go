@@ -157,6 +157,8 @@ type Plan struct {
 	Kept string
 	// Finished: the pod has come to its end, well or not.
 	Finished bool
+	// Held: the pod is stopped by hand.
+	Held bool
 	// Ending: containers of the pod are being ended, in its order.
 	Ending bool
 	// Asks: the engine is to say what it can do, which the pod waits for.

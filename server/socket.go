@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -54,9 +52,11 @@ func Listen(path string) (net.Listener, error) {
 type Answers struct {
 	State  func(ctx context.Context, after uint64) (State, error)
 	Events func(ctx context.Context, after uint64) (Events, error)
-	// Restart has a pod ended and started anew. Its error wraps ErrNoPod, or is why it
-	// cannot be.
-	Restart func(ctx context.Context, key pod.Key) error
+	// Restart has a pod, or with a name one container of it, ended and started anew.
+	// Stop has a pod ended and held until Start is called. The error of each wraps
+	// ErrNoPod, or is why it cannot be.
+	Restart     func(ctx context.Context, key pod.Key, container string) error
+	Stop, Start func(ctx context.Context, key pod.Key) error
 	// Kubelet serves every other path: the kubelet API, with full access. Nil is
 	// nothing there.
 	Kubelet http.Handler
@@ -71,17 +71,7 @@ func Serve(ctx context.Context, l net.Listener, a Answers) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", newer(a.State))
 	mux.HandleFunc("GET /v1/events", newer(a.Events))
-	mux.HandleFunc("POST /v1/pods/{namespace}/{name}/restart", func(w http.ResponseWriter, r *http.Request) {
-		err := a.Restart(r.Context(), pod.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")})
-		switch {
-		case errors.Is(err, ErrNoPod):
-			http.Error(w, err.Error(), http.StatusNotFound)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusConflict)
-		default:
-			w.WriteHeader(http.StatusNoContent)
-		}
-	})
+	handleByHand(mux, a)
 	if a.Kubelet != nil {
 		mux.Handle("/", a.Kubelet)
 	}
@@ -158,30 +148,6 @@ func (c *Client) State(ctx context.Context, after uint64) (State, error) {
 // any; with 0, at once all there are. ErrNoAgent where nobody answers.
 func (c *Client) Events(ctx context.Context, after uint64) (Events, error) {
 	return ask[Events](ctx, c, "/v1/events", after)
-}
-
-// Restart has the agent end a pod and start it anew. ErrNoPod where there is none,
-// ErrNoAgent where nobody answers.
-func (c *Client) Restart(ctx context.Context, key pod.Key) error {
-	path := "/v1/pods/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name) + "/restart"
-	resp, err := c.do(ctx, http.MethodPost, path)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	why := strings.TrimSpace(string(text))
-	switch {
-	case err != nil:
-		return fmt.Errorf("agent's answer: %w", err)
-	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrNoPod, strings.TrimPrefix(why, ErrNoPod.Error()+": "))
-	default:
-		return errors.New(why)
-	}
 }
 
 func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {

@@ -373,8 +373,8 @@ func TestRestart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(ctx, l, server.Answers{Restart: func(_ context.Context, key pod.Key) error {
-			switch key.Name {
+		served <- server.Serve(ctx, l, server.Answers{Restart: func(_ context.Context, key pod.Key, container string) error {
+			switch key.Name + container {
 			case "a b":
 				return nil
 			case "held":
@@ -391,13 +391,13 @@ func TestRestart(t *testing.T) {
 		}
 	}()
 	c := server.NewClient(path)
-	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "a b"}); err != nil {
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "a b"}, ""); err != nil {
 		t.Error(err)
 	}
-	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "held"}); err == nil || err.Error() != "it is held" {
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "he"}, "ld"); err == nil || err.Error() != "it is held" {
 		t.Errorf("got %v", err)
 	}
-	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "x"}); !errors.Is(err, server.ErrNoPod) || err.Error() != "no such pod: nothing supplies pod n/x" {
+	if err := c.Restart(t.Context(), pod.Key{Namespace: "n", Name: "x"}, ""); !errors.Is(err, server.ErrNoPod) || err.Error() != "no such pod: nothing supplies pod n/x" {
 		t.Errorf("got %v", err)
 	}
 }

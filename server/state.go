@@ -44,6 +44,8 @@ type Pod struct {
 	// nothing supplies it.
 	Blocked *Waiting `json:"blocked,omitempty"`
 	Kept    string   `json:"kept,omitempty"`
+	// Held is since when it is stopped by hand; zero where it is not.
+	Held time.Time `json:"held,omitzero"`
 	// Notes say what it asks for and, though it runs, does not get on this node.
 	Notes []string `json:"notes,omitempty"`
 	// Busy: steps are under way. Removing: nothing wants it any more.

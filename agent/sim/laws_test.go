@@ -43,6 +43,7 @@ const (
 	exemptStay   = "C117: who is exempt is never evicted"
 	oneAtATime   = "C113: pods are evicted one at a time"
 	imagesStay   = "law 9: no image is collected that is desired, or not the agent's"
+	handLaw      = "law 5: what is stopped by hand stays so until it is started by hand"
 	backOff      = "law 7: what keeps ending waits longer each time"
 )
 
@@ -63,6 +64,7 @@ type laws struct {
 	swept       map[runtime.SandboxRef]time.Time // when a container last asked for a restart of all
 	makes       map[string]makes                 // of each container, by generation and sandbox
 	evicted     map[types.UID]time.Time          // until a sandbox is made again
+	hands       map[pod.Key]*hand
 	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
@@ -88,7 +90,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, hands: map[pod.Key]*hand{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -219,7 +221,7 @@ func (l *laws) created(c *life) {
 		if o == c || o.Identity.Name != c.Identity.Name || o.UID != c.UID || o.PodHash != c.PodHash || o.ContainerHash != c.ContainerHash || o.Sandbox != c.Sandbox {
 			continue
 		}
-		if o.State == runtime.Running && o.byUs && !l.objectsChanged(o) || o.State == runtime.Created && !o.Ended() {
+		if o.State == runtime.Running && o.byUs && !l.objectsChanged(o) && !l.handed(o) || o.State == runtime.Created && !o.Ended() {
 			l.violate(twice, "%s is made while %s is there, %s", c.Name, o.Name, o.State)
 		}
 	}
@@ -273,6 +275,7 @@ func (l *laws) asIn(p *pod.Pod, c *life) bool {
 
 // started checks a start by the agent against everything else that lives.
 func (l *laws) started(c *life) {
+	l.heldStarts(c)
 	for _, o := range l.of(c.Key) {
 		if o == c || o.State != runtime.Running || !o.byUs {
 			continue
@@ -308,7 +311,7 @@ func hasPort(c fake.View, port int32) bool {
 // stopped checks that a stop by the agent has a reason.
 func (l *laws) stopped(c *life) {
 	others := l.of(c.Key)
-	if _, out := l.evicted[c.UID]; out {
+	if _, out := l.evicted[c.UID]; out || l.handed(c) {
 		return
 	}
 	if c.IsSandbox() {
@@ -408,6 +411,9 @@ func (l *laws) removedFolder(uid types.UID) {
 		}
 	}
 	for key := range l.truth.said {
+		if h := l.hands[key]; h != nil && !h.restarted.IsZero() && time.Since(h.restarted) < settleTime {
+			continue
+		}
 		versions, _ := l.truth.now(key)
 		for _, p := range versions {
 			same := func(q *pod.Pod) bool { return q.Hash == p.Hash }

@@ -86,7 +86,13 @@ func (d *driver) crashSoon() bool {
 func (d *driver) crashNow() bool {
 	d.crash()
 	if names := d.disk.names(); len(names) > 0 && d.r.IntN(6) == 0 {
-		d.disk.lose(pick(d.r, names))
+		name := pick(d.r, names)
+		d.disk.lose(name)
+		if name == holds {
+			for key := range d.laws.hands {
+				d.laws.holds(key, false)
+			}
+		}
 	}
 	return true
 }

@@ -43,6 +43,9 @@ func TestPlantedBugs(t *testing.T) {
 		"a stop takes the neighbours along": {law: neighbours, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {
 			return rude{rt}
 		}}},
+		"what is held by hand is forgotten with the agent": {law: convergence, lies: lies{store: func(s session) reconcile.Store {
+			return oblivious{s}
+		}}},
 		"a broken file counts as an empty one":   {law: silence, lies: lies{set: believeErrors}},
 		"a silent source counts as an empty one": {law: silence, lies: lies{set: believeSilence}},
 		"a container gets another's environment": {law: undesired, lies: lies{runtime: func(_ *world, rt runtime.Runtime) runtime.Runtime {

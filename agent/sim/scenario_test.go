@@ -88,6 +88,7 @@ func actions() []action {
 		{2, (*driver).images},
 		{1, (*driver).fillDisk},
 		{4, (*driver).press},
+		{6, (*driver).handled},
 	}
 }
 

@@ -230,6 +230,9 @@ func names(list []fake.View) string {
 
 // matches returns what differs between a version of a pod and what is there.
 func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake.View) string {
+	if d.laws.isHeld(want.Key()) {
+		return heldPod(want, have)
+	}
 	runs := slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash })
 	if !runs && (d.refused(want, all, nil) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on

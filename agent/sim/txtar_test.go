@@ -33,6 +33,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 //	serve STATUS [SECTION]  what the URL answers from now on; 0 is nothing
 //	wait DURATION           let time pass
 //	kill|restart|destroy POD/CONTAINER   somebody does that to its newest attempt
+//	hand stop|start|restart POD[/CONTAINER]   somebody asks the agent for that
 //	engine down|live|up     stop the engine, also with live-restore, and start it
 //	crash                   kill the agent and start it again
 //	agent down|up           kill it, start it
@@ -114,6 +115,9 @@ func (s *script) command(t *testing.T, ar *txtar.Archive, words []string) error 
 		}
 	case "kill", "restart", "destroy":
 		return s.somebody(words[0], arg(1))
+	case "hand":
+		name, container, _ := strings.Cut(arg(2), "/")
+		return s.byHand(arg(1), pod.Key{Namespace: "default", Name: name + "-node"}, container)
 	case "engine":
 		switch arg(1) {
 		case "up":

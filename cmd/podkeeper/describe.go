@@ -130,6 +130,9 @@ func describeWhy(d description, p server.Pod) {
 			d.line(0, "Message:", p.Blocked.Message)
 		}
 	}
+	if !p.Held.IsZero() {
+		d.line(0, "Held:", "by hand since "+p.Held.Local().Format(time.RFC1123Z)+", until `podkeeper start`")
+	}
 	if p.Removing {
 		d.line(0, "Removed:", "nothing supplies it any more")
 	}

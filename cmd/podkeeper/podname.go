@@ -83,6 +83,36 @@ func noPod(namespace, name string) error {
 	return fmt.Errorf("pod %q not found", name)
 }
 
+// completeContainers lets a shell complete -c with the containers of the pod that the
+// command names.
+func (c *cli) completeContainers(cmd *cobra.Command, l *location, namespace *string) {
+	complete := func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		state, err := c.quickState(cmd.Context(), l)
+		if err != nil || len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, p := range named(state, *namespace, args[0]) {
+			names = append(names, containerNames(p)...)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc("container", complete); err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+// quickState is the agent's state for a shell, which cannot wait for it.
+func (c *cli) quickState(ctx context.Context, l *location) (server.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	at, err := l.complete()
+	if err != nil {
+		return server.State{}, err
+	}
+	return server.NewClient(at.socket).State(ctx, 0)
+}
+
 // completePods lets a shell complete the names of pods. An agent that does not
 // answer soon completes nothing.
 func (c *cli) completePods(l *location, namespace *string, many bool) cobra.CompletionFunc {
@@ -90,13 +120,7 @@ func (c *cli) completePods(l *location, namespace *string, many bool) cobra.Comp
 		if len(args) > 0 && !many {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
-		defer cancel()
-		at, err := l.complete()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		state, err := server.NewClient(at.socket).State(ctx, 0)
+		state, err := c.quickState(cmd.Context(), l)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -19,6 +19,9 @@ func podWord(p server.Pod) string {
 		return "Terminating"
 	}
 	status := &p.Pod.Status
+	if !p.Held.IsZero() && p.Blocked != nil && !ended {
+		return p.Blocked.Reason
+	}
 	if word := initWord(p.Pod); word != "" {
 		return word
 	}
@@ -108,9 +111,9 @@ func wordTint(word string) tint {
 	switch word {
 	case "Running":
 		return good
-	case "Completed", "Succeeded":
+	case "Completed", "Succeeded", stoppedReason:
 		return faint
-	case "Pending", "ContainerCreating", "PodInitializing", "Terminating":
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "Stopping":
 		return busy
 	default:
 		return bad

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,7 +125,7 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened, Restart: s.restart})
+		ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod})
 	}()
 	once := sync.OnceValue(func() error {
 		cancel()
@@ -154,7 +155,7 @@ func (s *stateServer) get(ctx context.Context, after uint64) (server.State, erro
 }
 
 // restart knows the pods of the state; one that is busy is not restarted.
-func (s *stateServer) restart(_ context.Context, key pod.Key) error {
+func (s *stateServer) restart(_ context.Context, key pod.Key, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.state.Pods {
@@ -163,6 +164,33 @@ func (s *stateServer) restart(_ context.Context, key pod.Key) error {
 		case p.Busy:
 			return errors.New("not restarted: it is busy")
 		default:
+			return nil
+		}
+	}
+	return server.ErrNoPod
+}
+
+// stopPod and startPod change what the state says of the pod.
+func (s *stateServer) stopPod(_ context.Context, key pod.Key) error {
+	return s.change(key, func(p *server.Pod) {
+		p.Held, p.Blocked = noon, &server.Waiting{Reason: "Stopped", Message: "stopped by hand"}
+	})
+}
+
+func (s *stateServer) startPod(_ context.Context, key pod.Key) error {
+	return s.change(key, func(p *server.Pod) { p.Held, p.Blocked = time.Time{}, nil })
+}
+
+func (s *stateServer) change(key pod.Key, f func(*server.Pod)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range s.state.Pods {
+		if p.Pod.Namespace == key.Namespace && p.Pod.Name == key.Name {
+			s.state.Pods = slices.Clone(s.state.Pods)
+			f(&s.state.Pods[i])
+			s.state.Revision++
+			close(s.changed)
+			s.changed = make(chan struct{})
 			return nil
 		}
 	}
