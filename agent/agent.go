@@ -25,9 +25,7 @@ import (
 	"github.com/podkeeper/podkeeper/reconcile/probe"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
-	"github.com/podkeeper/podkeeper/server"
 	"github.com/podkeeper/podkeeper/server/events"
-	"github.com/podkeeper/podkeeper/server/kubeletapi"
 	"github.com/podkeeper/podkeeper/sources"
 )
 
@@ -115,6 +113,9 @@ type Config struct {
 	// Events says how many are kept, and how long.
 	Events EventConfig
 
+	// API is how others than the command line come in.
+	API APIConfig
+
 	// Parallel is how many pods start at a time; 0 is the loop's default.
 	Parallel int
 	// Version is the program's, for clients.
@@ -132,17 +133,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 			return err
 		}
 		group, ctx := errgroup.WithContext(ctx)
-		if cfg.Socket != "" {
-			listener, err := server.Listen(cfg.Socket)
-			if err != nil {
-				return err
-			}
-			group.Go(func() error {
-				return server.Serve(ctx, listener, server.Answers{
-					State: p.state, Events: p.happened, Restart: p.restart, Stop: p.stop, Start: p.start,
-					Kubelet: kubeletapi.Handler(p.kubelet(), kubeletapi.NewStreams(maxStreams), kubeletapi.Everybody(kubeletapi.Full), log),
-				})
-			})
+		if err := p.serve(ctx, group); err != nil {
+			return err
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return sources.Run(ctx, p.sources, sets) })
@@ -287,6 +279,7 @@ func (cfg Config) complete() (Config, error) {
 	}
 	cfg.NodeName = strings.ToLower(strings.TrimSpace(cfg.NodeName))
 	cfg.Events.Node = cfg.NodeName
+	cfg.API = cfg.API.complete()
 	if len(cfg.NodeIPs) == 0 {
 		cfg.NodeIPs = machineAddresses()
 	}

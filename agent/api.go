@@ -6,20 +6,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server/kubeletapi"
 )
 
-// maxStreams is how many requests may hold their connection at once.
-const maxStreams = 1000
-
 // kubelet are the answers of the kubelet API.
 func (p *parts) kubelet() kubeletapi.Answers {
-	return kubeletapi.Answers{Pods: p.pods, Summary: p.summary}
+	a := kubeletapi.Answers{
+		Pods: p.pods, RunningPods: p.runningPods, SyncLoop: p.syncLoop, Summary: p.summary,
+		About:     kubeletapi.About{Version: p.cfg.Version, Started: time.Now()},
+		Profiling: p.cfg.API.Profiling,
+	}
+	if p.cfg.API.Effective != nil {
+		a.Config = p.cfg.API.Effective
+	}
+	if !p.cfg.API.NoLogFolder {
+		a.LogFolder = "/var/log"
+	}
+	return a
 }
 
 // pods are those that `get` shows.
@@ -35,6 +45,58 @@ func (p *parts) pods(ctx context.Context) ([]*v1.Pod, error) {
 		}
 	}
 	return list, nil
+}
+
+// runningPods answers from what the engine tells, manifests aside.
+func (p *parts) runningPods(ctx context.Context) ([]*v1.Pod, error) {
+	snap, err := p.loop.Snapshot(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	var list []*v1.Pod
+	for _, v := range snap.Pods {
+		running := map[types.UID]*v1.Pod{} // of two generations, too
+		for _, c := range v.Containers {
+			if c.State != runtime.Running {
+				continue
+			}
+			r := running[c.UID]
+			if r == nil {
+				r = &v1.Pod{}
+				r.Namespace, r.Name, r.UID = c.Key.Namespace, c.Key.Name, c.UID
+				running[c.UID] = r
+				list = append(list, r)
+			}
+			if !c.IsSandbox() {
+				r.Spec.Containers = append(r.Spec.Containers, v1.Container{Name: c.Name, Image: c.Image})
+			}
+		}
+	}
+	return list, nil
+}
+
+// How long the loop may keep a question waiting, and how much later than its period
+// the answer of a listing may come.
+const (
+	loopAnswers = 10 * time.Second
+	listingTime = time.Minute
+)
+
+// syncLoop says why the loop does not do its work: it hangs, or has not seen for longer
+// than its period what there is.
+func (p *parts) syncLoop(ctx context.Context) error {
+	asked, cancel := context.WithTimeout(ctx, loopAnswers)
+	defer cancel()
+	last, period, err := p.loop.Looked(asked)
+	switch since := time.Since(last); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("the loop does not answer for %s", loopAnswers)
+	case since > period+listingTime:
+		return fmt.Errorf("the containers were not listed for %s (which is done every %s)", since.Truncate(time.Second), period)
+	}
+	return nil
 }
 
 // foundPod is a pod as it is now.

@@ -119,6 +119,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 	case s.again:
 		defer s.look(false)
 	}
+	s.lastLook = time.Now()
 	present := make(map[string]bool, len(list))
 	for _, c := range list {
 		present[c.ID] = true

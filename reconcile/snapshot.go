@@ -82,6 +82,20 @@ func (l *Loop) Snapshot(ctx context.Context, after uint64) (Snapshot, error) {
 	}
 }
 
+// Looked returns when everything of ours was last listed, or the loop began, and how
+// often that is done at least. Its error is the context's: a loop that does not answer
+// before that ends hangs.
+func (l *Loop) Looked(ctx context.Context) (last time.Time, period time.Duration, err error) {
+	reply := make(chan time.Time, 1)
+	l.report(ctx, func(s *state) { reply <- s.lastLook })
+	select {
+	case last = <-reply:
+		return last, l.cfg.Period, nil
+	case <-ctx.Done():
+		return time.Time{}, 0, ctx.Err()
+	}
+}
+
 // notify answers those who wait for a newer revision.
 func (s *state) notify() {
 	if !slices.ContainsFunc(s.waiters, func(w waiter) bool { return w.after < s.revision || w.after == 0 }) {

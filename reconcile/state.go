@@ -68,7 +68,8 @@ type state struct {
 	again    bool // another is wanted after it
 	fullNext bool // and that one inspects everything
 	nextLook time.Time
-	seq      uint64 // rises with each thing learnt
+	lastLook time.Time // when a listing came last, or the loop began
+	seq      uint64    // rises with each thing learnt
 	inspects inspectQueue
 	// making counts the waves under way that make containers; strangers are ids of
 	// events that may be of those.
@@ -104,6 +105,7 @@ func newState(l *Loop) *state {
 
 		asked:    l.deps.Cgroups != nil,
 		revision: 1,
+		lastLook: time.Now(),
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
 )
 
-// Listen makes the socket, which only its owner can open. A socket that another
-// agent left behind is replaced; one that an agent answers on is an error.
-func Listen(path string) (net.Listener, error) {
+// Listen makes the socket, which only its owner can open, and a group unless that is
+// 0. A socket that another agent left behind is replaced; one that an agent answers on
+// is an error.
+func Listen(path string, group int) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("socket %s: another agent answers on it; give this one its own --root-dir or --socket", path)
@@ -44,6 +44,12 @@ func Listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
+	if group != 0 {
+		// The mode comes last: until then the group may not open it.
+		if err := errors.Join(os.Chown(path, -1, group), os.Chmod(path, 0o660)); err != nil {
+			return nil, errors.Join(fmt.Errorf("socket %s: %w", path, err), l.Close())
+		}
+	}
 	return l, nil
 }
 
@@ -65,9 +71,8 @@ type Answers struct {
 // ErrNoPod says that there is no such pod.
 var ErrNoPod = errors.New("no such pod")
 
-// Serve answers on l until ctx ends, and returns when no call is under way any
-// more.
-func Serve(ctx context.Context, l net.Listener, a Answers) error {
+// Handler answers clients of the socket, who may do everything.
+func Handler(a Answers) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", newer(a.State))
 	mux.HandleFunc("GET /v1/events", newer(a.Events))
@@ -75,25 +80,7 @@ func Serve(ctx context.Context, l net.Listener, a Answers) error {
 	if a.Kubelet != nil {
 		mux.Handle("/", a.Kubelet)
 	}
-	var calls sync.WaitGroup
-	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		defer calls.Done()
-		mux.ServeHTTP(w, r)
-	})
-	// Closing breaks the connections, so that no client can hold a call.
-	defer calls.Wait()
-	srv := &http.Server{
-		Handler: counted, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() { stopped <- srv.Close() })
-	err := srv.Serve(l)
-	if stop() {
-		return err
-	}
-	return <-stopped
+	return mux
 }
 
 // newer answers with what is newer than the revision that the request names.

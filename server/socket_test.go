@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // board is a state that changes, and those who wait for it to.
 type board struct {
@@ -62,7 +65,7 @@ func (b *board) get(ctx context.Context, after uint64) (server.State, error) {
 func serve(t *testing.T, b *board) (path string, stop func() error) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")
-	l, err := server.Listen(path)
+	l, err := server.Listen(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func serve(t *testing.T, b *board) (path string, stop func() error) {
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, l, server.Answers{State: b.get}) }()
+	go func() { ended <- server.Serve(ctx, l, server.Handler(server.Answers{State: b.get}), quiet) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended
@@ -199,7 +202,7 @@ func TestListen(t *testing.T) {
 	})
 	t.Run("a socket that an agent answers on is left alone", func(t *testing.T) {
 		path, _ := serve(t, newBoard())
-		l, err := server.Listen(path)
+		l, err := server.Listen(path, 0)
 		if err == nil {
 			l.Close()
 			t.Fatal("took the socket of an agent that runs")
@@ -219,7 +222,7 @@ func TestListen(t *testing.T) {
 		}
 		old.SetUnlinkOnClose(false)
 		old.Close()
-		l, err := server.Listen(path)
+		l, err := server.Listen(path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +233,7 @@ func TestListen(t *testing.T) {
 		if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := server.Listen(path); err == nil {
+		if l, err := server.Listen(path, 0); err == nil {
 			l.Close()
 			t.Error("took the place of a file")
 		}
@@ -240,7 +243,7 @@ func TestListen(t *testing.T) {
 	})
 	t.Run("a folder that is missing is an error that names the socket", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "none", "s")
-		l, err := server.Listen(path)
+		l, err := server.Listen(path, 0)
 		if err == nil {
 			l.Close()
 			t.Fatal("listens in a folder that does not exist")
@@ -305,13 +308,13 @@ func TestAClientThatWaitsLearnsOfTheEnd(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	l, err := server.Listen(path)
+	l, err := server.Listen(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l, server.Answers{State: next.get}) }()
+	go func() { served <- server.Serve(ctx, l, server.Handler(server.Answers{State: next.get}), quiet) }()
 	defer func() {
 		cancel()
 		<-served
@@ -332,7 +335,7 @@ func TestAClientThatWaitsLearnsOfTheEnd(t *testing.T) {
 // Law 10: a call that is under way is waited for.
 func TestServeWaitsForItsCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := server.Listen(path)
+	l, err := server.Listen(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +358,7 @@ func TestServeWaitsForItsCalls(t *testing.T) {
 		<-entered
 		cancel()
 	}()
-	if err := server.Serve(ctx, l, server.Answers{State: slow}); err != nil {
+	if err := server.Serve(ctx, l, server.Handler(server.Answers{State: slow}), quiet); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
 	if !left.Load() {
@@ -366,14 +369,14 @@ func TestServeWaitsForItsCalls(t *testing.T) {
 // A pod is restarted by its key; what keeps it from that comes back in words.
 func TestRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := server.Listen(path)
+	l, err := server.Listen(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(ctx, l, server.Answers{Restart: func(_ context.Context, key pod.Key, container string) error {
+		served <- server.Serve(ctx, l, server.Handler(server.Answers{Restart: func(_ context.Context, key pod.Key, container string) error {
 			switch key.Name + container {
 			case "a b":
 				return nil
@@ -382,7 +385,7 @@ func TestRestart(t *testing.T) {
 			default:
 				return fmt.Errorf("%w: nothing supplies pod %s", server.ErrNoPod, key)
 			}
-		}})
+		}}), quiet)
 	}()
 	defer func() {
 		cancel()

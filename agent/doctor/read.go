@@ -113,6 +113,15 @@ func readOpen(proc string) open {
 	return o
 }
 
+// Holder says who listens on a TCP port, for a message, as far as that may be known.
+func Holder(port int) string {
+	p := readPorts("/proc", []int{port}, readOpen("/proc"))[0]
+	if p.PID == 0 {
+		return "another program, which may not be seen"
+	}
+	return fmt.Sprintf("%s (process %d)", p.Process, p.PID)
+}
+
 // readPorts looks in the kernel's tables of TCP sockets for those that listen.
 func readPorts(proc string, numbers []int, o open) []Port {
 	const listens = "0A"

@@ -119,13 +119,13 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 		}
 		return
 	}
-	listener, err := server.Listen(filepath.Join(s.env.WorkDir, "s"))
+	listener, err := server.Listen(filepath.Join(s.env.WorkDir, "s"), 0)
 	ts.Check(err)
 	s.changed, s.parked = make(chan struct{}), make(chan struct{}, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(ctx, listener, server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod})
+		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod}), slog.New(slog.DiscardHandler))
 	}()
 	once := sync.OnceValue(func() error {
 		cancel()

@@ -15,6 +15,22 @@ type Answers struct {
 	Pods func(ctx context.Context) ([]*v1.Pod, error)
 	// Summary is what the node and its pods use; with brief, processors and memory only.
 	Summary func(ctx context.Context, brief bool) (summary.Summary, error)
+	// RunningPods are those of which a container runs, as the engine tells: names, UID
+	// and containers, nothing of a manifest.
+	RunningPods func(ctx context.Context) ([]*v1.Pod, error)
+	// SyncLoop is why the loop does not do its work; nil is that it does.
+	SyncLoop func(ctx context.Context) error
+	// Config is the effective configuration as a KubeletConfiguration, its secrets
+	// masked; it becomes JSON.
+	Config any
+	// About is told at /statusz, unless its Started is zero.
+	About About
+	// LogFolder is what /logs/ serves: the machine's; "" is none.
+	LogFolder string
+	// Profiling serves /debug/pprof/.
+	Profiling bool
+	// NoDebugging refuses what reads or acts in containers (see debugging).
+	NoDebugging bool
 }
 
 // Target is what the path of a request names.

@@ -26,6 +26,8 @@ var (
 	ErrUnauthenticated = errors.New("unauthorized")
 	// ErrForbidden: the caller is known, and may not.
 	ErrForbidden = errors.New("forbidden")
+	// ErrDisabled: this is turned off.
+	ErrDisabled = errors.New("disabled")
 )
 
 // Wrong is an error of one of those classes, whose text is the message alone.
@@ -57,6 +59,8 @@ func status(err error) int {
 		return http.StatusUnauthorized
 	case errors.Is(err, ErrForbidden):
 		return http.StatusForbidden
+	case errors.Is(err, ErrDisabled):
+		return http.StatusMethodNotAllowed
 	case errors.Is(err, ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
 	default:

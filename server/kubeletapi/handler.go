@@ -1,10 +1,14 @@
 package kubeletapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
+	"strings"
+	"time"
 )
 
 // Who tells what a caller may do. Its error is of class [ErrUnauthenticated].
@@ -22,6 +26,16 @@ type Streams chan struct{}
 // NewStreams returns a cap of n.
 func NewStreams(n int) Streams { return make(Streams, n) }
 
+// Limits of one request.
+const (
+	// requestTime is how long one may take that is no stream, body and answer included.
+	requestTime = time.Minute
+	// writeTime is how long a client may leave what a stream sent it unread.
+	writeTime = time.Minute
+	// maxBody is in bytes. What is sent over a connection that was taken over is no body.
+	maxBody = 64 << 10
+)
+
 // Handler serves the routes that there are answers for to whom they are for. First
 // the caller has to be known (401), then the route be there (404, 405), then the
 // caller be allowed to (403).
@@ -29,21 +43,44 @@ func NewStreams(n int) Streams { return make(Streams, n) }
 // A handler ends with the context of its request, which ends with the agent; one
 // that takes over its connection closes it then. What it starts it waits for.
 func Handler(a Answers, streams Streams, who Who, log *slog.Logger) http.Handler {
-	mux := http.NewServeMux()
+	return serve(routes(&a), streams, who, log)
+}
+
+// Healthz serves /healthz and what is below it, to everybody.
+func Healthz(a Answers, log *slog.Logger) http.Handler {
+	var list []route
 	for _, rt := range routes(&a) {
+		if strings.HasPrefix(rt.pattern, "/healthz") {
+			list = append(list, rt)
+		}
+	}
+	return serve(list, nil, Everybody(ReadOnlyPort), log)
+}
+
+func serve(list []route, streams Streams, who Who, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	for _, rt := range list {
 		h := adapt(rt, streams, log)
 		for _, method := range rt.methods {
 			mux.Handle(method+" "+rt.pattern, h)
-			mux.Handle(method+" "+rt.pattern+"/{$}", h)
+			if !strings.HasSuffix(rt.pattern, "...}") {
+				mux.Handle(method+" "+rt.pattern+"/{$}", h)
+			}
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A client that sends or reads slowly holds nothing for longer. A server that
+		// cannot do so, as in tests, needs none.
+		deadline, answer := time.Now().Add(requestTime), http.NewResponseController(w)
+		_, _ = answer.SetReadDeadline(deadline), answer.SetWriteDeadline(deadline)
 		access, err := who(r)
 		if err != nil {
 			refuse(w, r, err, log)
 			return
 		}
-		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accessKey{}, access)))
+		r = r.WithContext(context.WithValue(r.Context(), accessKey{}, access))
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		mux.ServeHTTP(w, r)
 	})
 }
 
@@ -61,6 +98,7 @@ func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 			refuse(w, r, Wrong(ErrForbidden, "forbidden: this needs more than read-only access"), log)
 			return
 		}
+		sent := &reply{ResponseWriter: w}
 		if rt.stream {
 			select {
 			case streams <- struct{}{}:
@@ -69,8 +107,10 @@ func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 				refuse(w, r, Wrong(ErrTooMany, "too many streams at once; try again later"), log)
 				return
 			}
+			sent.hold = http.NewResponseController(w)
+			_ = sent.hold.SetReadDeadline(time.Time{})
+			sent.extend()
 		}
-		sent := &sentinel{ResponseWriter: w}
 		if err := rt.handle(sent, r); err != nil {
 			if sent.began {
 				log.Debug("answer cut short", "path", r.URL.Path, "err", err)
@@ -81,24 +121,49 @@ func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 	})
 }
 
-// sentinel remembers whether an answer has begun.
-type sentinel struct {
+// reply remembers whether an answer has begun. That of a stream gives the client
+// writeTime to read from each write on.
+type reply struct {
 	http.ResponseWriter
-	began bool
+	began    bool
+	hold     *http.ResponseController // nil where it is no stream
+	extended time.Time
 }
 
-func (s *sentinel) WriteHeader(code int) {
+func (s *reply) WriteHeader(code int) {
 	s.began = true
+	s.extend()
 	s.ResponseWriter.WriteHeader(code)
 }
 
-func (s *sentinel) Write(b []byte) (int, error) {
+func (s *reply) Write(b []byte) (int, error) {
 	s.began = true
+	s.extend()
 	return s.ResponseWriter.Write(b)
 }
 
+func (s *reply) extend() {
+	if now := time.Now(); s.hold != nil && now.Sub(s.extended) > time.Second {
+		_ = s.hold.SetWriteDeadline(now.Add(writeTime))
+		s.extended = now
+	}
+}
+
+// Hijack takes the connection over, without any deadline.
+func (s *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	s.began = true
+	return http.NewResponseController(s.ResponseWriter).Hijack()
+}
+
+// Flush is for those who ask for an http.Flusher.
+func (s *reply) Flush() {
+	s.began = true
+	s.extend()
+	_ = http.NewResponseController(s.ResponseWriter).Flush() // the next write tells what is wrong
+}
+
 // Unwrap is for http.ResponseController.
-func (s *sentinel) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s *reply) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func refuse(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {

@@ -16,10 +16,23 @@ func (a *Answers) pods(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return answerPods(w, found, accessOf(r) < ReadOnly)
+}
+
+// runningPods answers /runningpods/.
+func (a *Answers) runningPods(w http.ResponseWriter, r *http.Request) error {
+	found, err := a.RunningPods(r.Context())
+	if err != nil {
+		return err
+	}
+	return answerPods(w, found, false)
+}
+
+func answerPods(w http.ResponseWriter, pods []*v1.Pod, mask bool) error {
 	list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []v1.Pod{}}
-	for _, p := range found {
+	for _, p := range pods {
 		item := *p
-		if accessOf(r) < ReadOnly {
+		if mask {
 			item.Spec = masked(p.Spec)
 		}
 		list.Items = append(list.Items, item)

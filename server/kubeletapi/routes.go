@@ -33,13 +33,16 @@ type route struct {
 	handle func(w http.ResponseWriter, r *http.Request) error
 }
 
-var get = []string{http.MethodGet}
+var (
+	get       = []string{http.MethodGet}
+	getOrPost = []string{http.MethodGet, http.MethodPost}
+)
 
 // routes is all that there is, but for those whose answer is nil.
 func routes(a *Answers) []route {
-	list := []route{
-		{get, "/healthz", ReadOnlyPort, false, ok},
-		{get, "/healthz/ping", ReadOnlyPort, false, ok},
+	list := []route{{get, "/healthz", ReadOnlyPort, false, healthz(a.checks()...)}}
+	for _, c := range a.checks() {
+		list = append(list, route{get, "/healthz/" + c.name, ReadOnlyPort, false, healthz(c)})
 	}
 	add := func(there bool, r ...route) {
 		if there {
@@ -48,6 +51,16 @@ func routes(a *Answers) []route {
 	}
 	add(a.Pods != nil, route{get, "/pods", ReadOnlyPort, false, a.pods})
 	add(a.Summary != nil, route{get, "/stats/summary", ReadOnlyPort, false, a.summary})
+	add(a.RunningPods != nil, route{get, "/runningpods", ReadOnly, false, a.runningPods})
+	add(a.Config != nil, route{get, "/configz", Full, false, a.configz})
+	add(!a.About.Started.IsZero(), route{get, "/statusz", Full, false, a.statusz})
+	add(a.LogFolder != "", route{get, "/logs/{path...}", ReadOnly, true, a.logFolder})
+	add(a.Profiling, route{getOrPost, "/debug/pprof/{profile...}", Full, true, profile})
+	for i := range list {
+		if a.NoDebugging && debugging(list[i].pattern) {
+			list[i].handle = disabled
+		}
+	}
 	return list
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -20,10 +21,13 @@ var quiet = slog.New(slog.DiscardHandler)
 // everything are answers for every route.
 func everything() kubeletapi.Answers {
 	return kubeletapi.Answers{
-		Pods: podsOf(examplePod()),
 		Summary: func(context.Context, bool) (summary.Summary, error) {
 			return summary.Summary{Node: summary.NodeStats{NodeName: "n"}}, nil
 		},
+		Pods: podsOf(examplePod()), RunningPods: podsOf(examplePod()),
+		SyncLoop: func(context.Context) error { return nil },
+		Config:   map[string]any{"port": 10250}, About: kubeletapi.About{Version: "v1", Started: time.Now()},
+		LogFolder: ".", Profiling: true,
 	}
 }
 
@@ -37,10 +41,19 @@ var rows = map[string]struct {
 	path   string // "" is that of the route
 	access kubeletapi.Access
 }{
-	"GET /healthz":       {"", kubeletapi.ReadOnlyPort},
-	"GET /healthz/ping":  {"", kubeletapi.ReadOnlyPort},
-	"GET /pods":          {"", kubeletapi.ReadOnlyPort},
-	"GET /stats/summary": {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz":          {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz/ping":     {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz/log":      {"", kubeletapi.ReadOnlyPort},
+	"GET /healthz/syncloop": {"", kubeletapi.ReadOnlyPort},
+	"GET /stats/summary":    {"", kubeletapi.ReadOnlyPort},
+	"GET /pods":             {"", kubeletapi.ReadOnlyPort},
+	"GET /runningpods":      {"/runningpods/", kubeletapi.ReadOnly},
+	"GET /configz":          {"", kubeletapi.Full},
+	"GET /statusz":          {"", kubeletapi.Full},
+	"GET /logs/{path...}":   {"/logs/", kubeletapi.ReadOnly},
+
+	"GET /debug/pprof/{profile...}":  {"/debug/pprof/heap", kubeletapi.Full},
+	"POST /debug/pprof/{profile...}": {"/debug/pprof/symbol", kubeletapi.Full},
 }
 
 // Each route is for whom its row says, and for nobody else.
