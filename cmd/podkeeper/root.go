@@ -43,7 +43,8 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd.CommandPath(), err) })
 	cmd.AddCommand(
 		c.runCommand(l), c.getCommand(l), c.describeCommand(l), c.eventsCommand(l), c.planCommand(l), c.validateCommand(),
-		c.waitCommand(l), c.restartCommand(l), c.stopCommand(l), c.startCommand(l), c.deleteCommand(l), c.doctorCommand(l), c.versionCommand(l),
+		c.waitCommand(l), c.restartCommand(l), c.stopCommand(l), c.startCommand(l), c.deleteCommand(l), c.doctorCommand(l),
+		c.dashboardCommand(l), c.versionCommand(l),
 	)
 	return cmd
 }
