@@ -69,6 +69,13 @@ type Runtime interface {
 	// it started are killed, and the error is the context's. ErrNotFound where the
 	// container is gone or does not run.
 	Exec(ctx context.Context, id string, command []string, most int) (ExecResult, error)
+	// ExecStream is Exec for somebody who looks on, and may have the last word: the
+	// command ends by itself, or with ctx. exitCode counts where err is nil.
+	ExecStream(ctx context.Context, id string, command []string, s Streams) (exitCode int, err error)
+	// Attach joins in with a container's own process, from now on, and returns when that
+	// ended, or ctx, which leaves the process as it is. Where the container was made
+	// without input, Stdin goes nowhere. ErrNotFound where it is gone or does not run.
+	Attach(ctx context.Context, id string, s Streams) error
 	// LogTail returns the end of what a container wrote: at most so many lines, and
 	// of these at most so many bytes, the last ones. ErrNotFound where it is gone.
 	LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error)

@@ -44,6 +44,8 @@ func TestContract(t *testing.T) {
 			Exit:         func(code int) []string { return []string{"sh", "-c", "exit " + string(rune('0'+code))} },
 			FailStart:    []string{"/no/such/program"},
 			Hang:         []string{"sh", "-c", "sleep 1000; true"},
+			Cat:          []string{"cat"},
+			Sizes:        []string{"sh", "-c", "while :; do now=$(stty size); [ \"$now\" = \"$was\" ] || echo $now; was=$now; sleep 0.05; done"},
 			Say:          func(lines ...string) []string { return append([]string{"printf", "%s\\n"}, lines...) },
 			CgroupParent: parent,
 			Somebody:     somebody{raw(t)},

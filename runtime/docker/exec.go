@@ -35,7 +35,7 @@ func (r *Runtime) Exec(ctx context.Context, id string, command []string, most in
 
 func (r *Runtime) exec(ctx context.Context, e *engine, id string, command []string, most int) (runtime.ExecResult, error) {
 	r.leftBehind(ctx, e, id)
-	exec, stream, err := r.startExec(ctx, e, id, command)
+	exec, stream, err := r.startExec(ctx, e, id, command, runtime.Streams{})
 	if exec == "" {
 		return runtime.ExecResult{}, err
 	}
@@ -71,7 +71,7 @@ func (r *Runtime) exec(ctx context.Context, e *engine, id string, command []stri
 
 // startExec starts the command. On an error the id is that of one that may run
 // all the same, "" where none does.
-func (r *Runtime) startExec(ctx context.Context, e *engine, id string, command []string) (string, types.HijackedResponse, error) {
+func (r *Runtime) startExec(ctx context.Context, e *engine, id string, command []string, s runtime.Streams) (string, types.HijackedResponse, error) {
 	var none types.HijackedResponse
 	select {
 	case r.execs <- struct{}{}:
@@ -79,7 +79,9 @@ func (r *Runtime) startExec(ctx context.Context, e *engine, id string, command [
 	case <-ctx.Done():
 		return "", none, ctx.Err()
 	}
-	created, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{AttachStdout: true, AttachStderr: true, DetachKeys: execMark, Cmd: command})
+	created, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{
+		AttachStdin: s.Stdin != nil, AttachStdout: true, AttachStderr: true, Tty: s.TTY, DetachKeys: execMark, Cmd: command,
+	})
 	switch {
 	case ctx.Err() != nil:
 		return "", none, ctx.Err()
@@ -88,7 +90,7 @@ func (r *Runtime) startExec(ctx context.Context, e *engine, id string, command [
 	case err != nil:
 		return "", none, classify(err)
 	}
-	stream, err := e.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
+	stream, err := e.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{Tty: s.TTY})
 	if err != nil {
 		return created.ID, none, err
 	}

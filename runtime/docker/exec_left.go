@@ -12,11 +12,12 @@ import (
 )
 
 // execMark is in every command that an agent has started: the keys with which
-// somebody leaves its terminal. It has none, so they are nobody's otherwise, and the
-// engine tells them, as the bytes that they send.
+// somebody leaves its terminal, which nobody types, and the engine tells them, as the
+// bytes that they send. Of a terminal the engine holds back the first of them until
+// the next key, so it is one that programs hardly use.
 const (
-	execMark    = "ctrl-],ctrl-^,ctrl-],ctrl-_"
-	execMarkHas = "\x1d\x1e\x1d\x1f"
+	execMark    = "ctrl-^,ctrl-],ctrl-^,ctrl-_"
+	execMarkHas = "\x1e\x1d\x1e\x1f"
 )
 
 // leftBehind ends what an earlier agent, that was killed, has left of its commands in

@@ -24,6 +24,8 @@ func TestConformance(t *testing.T) {
 			Exit:         func(code int) []string { return []string{fmt.Sprintf("exit=%d", code)} },
 			FailStart:    []string{"fail-start"},
 			Hang:         []string{"hang"},
+			Cat:          []string{"cat"},
+			Sizes:        []string{"sizes"},
 			CgroupParent: "/kubepods/pod1",
 			Say: func(lines ...string) []string {
 				words := []string{"exit=0"}

@@ -13,24 +13,31 @@ import (
 
 // Exec implements runtime.Runtime. What the command is, Config.Exec says.
 func (c *Client) Exec(ctx context.Context, id string, command []string, most int) (runtime.ExecResult, error) {
+	var out strings.Builder
+	code, err := c.exec(ctx, id, command, runtime.Streams{Stdout: &out})
+	if err != nil {
+		return runtime.ExecResult{}, fmt.Errorf("exec in container %s: %w", id, err)
+	}
+	return runtime.ExecResult{ExitCode: code, Output: []byte(out.String()[:min(out.Len(), most)])}, nil
+}
+
+func (c *Client) exec(ctx context.Context, id string, command []string, s runtime.Streams) (int, error) {
 	name := c.name(id)
 	var p Program
 	var died, broken chan struct{}
 	ended := make(chan struct{})
 	what := strings.Join(append([]string{name}, command...), " ")
 	err := c.do(ctx, "exec", what, 20*time.Millisecond, 100*time.Millisecond, func() error {
-		found, err := c.ours(id)
-		switch {
-		case err != nil:
+		found, err := c.running(id)
+		if err != nil {
 			return err
-		case found.State != runtime.Running:
-			return fmt.Errorf("container %s does not run: %w", found.Name, runtime.ErrNotFound)
 		}
 		died, broken = found.done, c.engine.broken
 		switch p = c.engine.Exec(found.View, command); {
 		case p.FailStart != "":
 			p.Say, p.Code = p.FailStart, cmp.Or(p.StartCode, 126)
 			close(ended)
+		case p.Cat:
 		case p.Exits && p.After == 0:
 			close(ended)
 		case p.Exits:
@@ -38,30 +45,10 @@ func (c *Client) Exec(ctx context.Context, id string, command []string, most int
 		}
 		return nil
 	})
-	if err == nil {
-		select {
-		case <-ended:
-		case <-died:
-		case <-broken:
-		case <-c.fence:
-		case <-ctx.Done():
-		}
-		switch {
-		case closed(c.fence):
-			err = errFenced
-		case closed(broken):
-			err = c.engine.Fate.Do(ctx, Call{Verb: "exec-wait", Object: what, Max: 5 * time.Millisecond, Fence: c.fence}, func() error { return errBroken })
-		case closed(ended):
-		case closed(died):
-			p.Code = 137
-		default:
-			err = ctx.Err()
-		}
-	}
 	if err != nil {
-		return runtime.ExecResult{}, fmt.Errorf("exec in container %s: %w", id, err)
+		return 0, err
 	}
-	return runtime.ExecResult{ExitCode: p.Code, Output: []byte(p.Say[:min(len(p.Say), most)])}, nil
+	return c.converse(ctx, what, p, s, ended, died, broken)
 }
 
 // LogTail implements runtime.Runtime. A container that was started said what its

@@ -25,20 +25,23 @@ type Program struct {
 	Say string
 	// IgnoreTERM makes only SIGKILL end it.
 	IgnoreTERM bool
+	// Cat writes what it reads. A command beside a container's own then ends with its
+	// input. Sizes writes the size of its terminal, height first, whenever it changes.
+	Cat, Sizes bool
 }
 
 // ParseProgram reads a program from the words of a container's command and
-// args: exit=CODE, after=DURATION, oom, say=LINE, ignore-term, fail-start. It
-// passes over all others.
+// args: exit=CODE, after=DURATION, oom, say=LINE, ignore-term, fail-start, cat,
+// sizes. It passes over all others.
 func ParseProgram(spec runtime.ContainerSpec) Program {
 	return parse(append(append([]string{}, spec.Command...), spec.Args...))
 }
 
 // ParseExec reads the same words from a command that runs beside a container's
-// own. Unless one of them is hang, it ends.
+// own. Unless one of them is hang or sizes, it ends.
 func ParseExec(command []string) Program {
 	p := parse(command)
-	p.Exits = !slices.Contains(command, "hang")
+	p.Exits = !p.Sizes && !slices.Contains(command, "hang")
 	return p
 }
 
@@ -59,6 +62,10 @@ func parse(words []string) Program {
 			p.Say += value + "\n"
 		case "ignore-term":
 			p.IgnoreTERM = true
+		case "cat":
+			p.Cat = true
+		case "sizes":
+			p.Sizes = true
 		case "fail-start":
 			p.FailStart = "exec: no such file or directory"
 		}

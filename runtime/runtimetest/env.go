@@ -36,6 +36,9 @@ type Env struct {
 	Say func(lines ...string) []string
 	// Hang, as a command beside a container's own, runs until it is killed.
 	Hang []string
+	// Cat writes what it reads. Sizes writes the size of its terminal when it starts, if
+	// it has one by then, and when it changes: height, blank, width.
+	Cat, Sizes []string
 	// FailStart cannot be started: there is no such program.
 	FailStart []string
 	// CgroupParent is one that this engine takes.
@@ -98,6 +101,11 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"exec says what a command wrote and came to":            execEnds,
 		"exec is killed when its time is over":                  execKilled,
 		"exec in what does not run":                             execNowhere,
+		"a command reads, writes and ends while one looks on":   execStream,
+		"a command whose onlooker goes away is killed":          execStreamKilled,
+		"a command has a terminal":                              execTerminal,
+		"attach joins in":                                       attach,
+		"attach leaves a container as it is":                    attachLeaves,
 		"the end of a log":                                      logTail,
 		"features":                                              features,
 		"a context that is over":                                contextOver,
