@@ -75,6 +75,20 @@ func kubeletFields() map[string]kubeletField {
 		"evictionPressureTransitionPeriod": {"eviction-pressure-transition-period", readDuration},
 		"evictionMaxPodGracePeriod":        {"eviction-max-pod-grace-period", readInteger},
 
+		"address":                          {"address", readString},
+		"port":                             {"port", readPort},
+		"readOnlyPort":                     {"read-only-port", readInteger},
+		"healthzPort":                      {"healthz-port", readInteger},
+		"healthzBindAddress":               {"healthz-bind-address", readString},
+		"tlsCertFile":                      {"tls-cert-file", readString},
+		"tlsPrivateKeyFile":                {"tls-private-key-file", readString},
+		"authentication.anonymous.enabled": {"anonymous-auth", readBool},
+		"authentication.x509.clientCAFile": {"client-ca-file", readString},
+		"enableDebuggingHandlers":          {"enable-debugging-handlers", readBool},
+		"enableProfilingHandler":           {"profiling", readBool},
+		"enableSystemLogHandler":           {"enable-system-log-handler", readBool},
+		"streamingConnectionIdleTimeout":   {"streaming-connection-idle-timeout", readDuration},
+
 		"shutdownGracePeriod":              {"shutdown-grace-period", readDuration},
 		"shutdownGracePeriodCriticalPods":  {"shutdown-grace-period-critical-pods", readDuration},
 		"shutdownGracePeriodByPodPriority": {"shutdown-grace-period-by-pod-priority", readShutdownGroups},
@@ -111,6 +125,7 @@ func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error
 					errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, e.value.Line, e.name, err))
 				}
 			}
+		case e.name == "authorization.mode" && e.value.Value == "AlwaysAllow": // as it is
 		case e.name == "runOnce":
 			errs = append(errs, fmt.Errorf("%s:%d: runOnce: no kubelet takes it any more; use --runonce", path, e.line))
 		case slices.Contains(strings.Fields(kubeletFieldsWithoutCounterpart), e.name):
@@ -145,9 +160,7 @@ func kubeletEntries(path string, data []byte) (entries []kubeletEntry, errs []er
 	}
 	header := map[string]string{"apiVersion": "", "kind": ""}
 	seen := map[string]bool{}
-	nodes := doc.Content[0].Content
-	for i := 0; i+1 < len(nodes); i += 2 {
-		e := kubeletEntry{name: nodes[i].Value, line: nodes[i].Line, value: resolveAlias(nodes[i+1])}
+	for _, e := range flatten("", doc.Content[0]) {
 		if seen[e.name] {
 			errs = append(errs, fmt.Errorf("%s:%d: %s: given twice", path, e.line, e.name))
 		}
@@ -162,6 +175,22 @@ func kubeletEntries(path string, data []byte) (entries []kubeletEntry, errs []er
 		errs = append(errs, fmt.Errorf("%s: it is %q of %q, want %s of %s", path, header["kind"], header["apiVersion"], kubeletKind, kubeletAPI))
 	}
 	return entries, errs
+}
+
+// flatten returns the fields of a mapping; those of the fields that have fields of their
+// own with a flag each have those names before theirs, with dots between.
+func flatten(before string, mapping *yaml.Node) (entries []kubeletEntry) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], resolveAlias(mapping.Content[i+1])
+		e := kubeletEntry{name: before + key.Value, line: key.Line, value: value}
+		first, _, _ := strings.Cut(e.name, ".")
+		if value.Kind == yaml.MappingNode && (first == "authentication" || first == "authorization") {
+			entries = append(entries, flatten(e.name+".", value)...)
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 func resolveAlias(n *yaml.Node) *yaml.Node {
@@ -288,6 +317,15 @@ func readInteger(n *yaml.Node) ([]string, error) {
 	return []string{n.Value}, nil
 }
 
+// readPort reads one where 0 asks for the default.
+func readPort(n *yaml.Node) ([]string, error) {
+	values, err := readInteger(n)
+	if len(values) == 1 && values[0] == "0" {
+		return nil, nil
+	}
+	return values, err
+}
+
 // readLimit reads a count, or -1 for none.
 func readLimit(n *yaml.Node) ([]string, error) {
 	if n.Kind == yaml.ScalarNode && n.Value == "-1" {
@@ -341,9 +379,11 @@ func readHeaders(n *yaml.Node) ([]string, error) {
 
 // kubeletFieldsWithoutCounterpart are the other fields that a kubelet knows.
 const kubeletFieldsWithoutCounterpart = `
-	address
-	authentication
-	authorization
+	authentication.webhook.cacheTTL
+	authentication.webhook.enabled
+	authorization.mode
+	authorization.webhook.cacheAuthorizedTTL
+	authorization.webhook.cacheUnauthorizedTTL
 	configMapAndSecretChangeDetectionStrategy
 	containerLogMaxWorkers
 	containerLogMonitorInterval
@@ -355,10 +395,7 @@ const kubeletFieldsWithoutCounterpart = `
 	enableContentionProfiling
 	enableControllerAttachDetach
 	enableDebugFlagsHandler
-	enableDebuggingHandlers
-	enableProfilingHandler
 	enableServer
-	enableSystemLogHandler
 	enableSystemLogQuery
 	eventBurst
 	eventRecordQPS
@@ -366,8 +403,6 @@ const kubeletFieldsWithoutCounterpart = `
 	failSwapOn
 	featureGates
 	hairpinMode
-	healthzBindAddress
-	healthzPort
 	imagePullCredentialsVerificationPolicy
 	imageServiceEndpoint
 	iptablesDropBit
@@ -390,11 +425,9 @@ const kubeletFieldsWithoutCounterpart = `
 	nodeStatusUpdateFrequency
 	podCIDR
 	podsPerCore
-	port
 	preloadedImagesVerificationAllowlist
 	providerID
 	qosReserved
-	readOnlyPort
 	registerNode
 	registerWithTaints
 	registryBurst
@@ -407,13 +440,10 @@ const kubeletFieldsWithoutCounterpart = `
 	serverTLSBootstrap
 	showHiddenMetricsForVersion
 	singleProcessOOMKill
-	streamingConnectionIdleTimeout
 	syncFrequency
-	tlsCertFile
 	tlsCipherSuites
 	tlsCurvePreferences
 	tlsMinVersion
-	tlsPrivateKeyFile
 	topologyManagerPolicy
 	topologyManagerPolicyOptions
 	topologyManagerScope

@@ -294,7 +294,20 @@ func stateOfFile() (s server.State) {
 }
 
 // tell writes what is set of a configuration to standard output.
-func tell(cfg agent.Config) { tellStruct("", reflect.ValueOf(cfg)) }
+// tell prints the configuration, or with the variable CONFIGZ what /configz says of it.
+func tell(cfg agent.Config) {
+	effective := cfg.API.Effective
+	cfg.API.Effective = nil
+	if os.Getenv("CONFIGZ") == "" {
+		tellStruct("", reflect.ValueOf(cfg))
+		return
+	}
+	data, err := json.MarshalIndent(effective, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(data))
+}
 
 func tellStruct(prefix string, v reflect.Value) {
 	for i := range v.NumField() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +22,10 @@ import (
 	"github.com/podkeeper/podkeeper/sources"
 )
 
-const defaultManifests = "/etc/kubernetes/manifests"
+const (
+	defaultManifests = "/etc/kubernetes/manifests"
+	defaultCheck     = 20 * time.Second
+)
 
 // settings are the flags of the commands that are an agent, or look as one. A
 // flag that is given wins over the file of --config, that over the default.
@@ -61,6 +65,7 @@ type settings struct {
 	admitSettings
 	shutdownSettings
 	gcSettings
+	apiSettings
 }
 
 // sourceFlags are about what is wanted.
@@ -73,13 +78,13 @@ func (s *settings) sourceFlags(f *pflag.FlagSet) {
 	})
 	f.StringArrayVar(&s.manifests, "manifests", []string{defaultManifests}, "`PATH` of a folder of manifests or of one; may be repeated; \"\" for none; --pod-manifest-path is the same")
 	f.StringSliceVar(&s.extensions, "manifest-extensions", sources.DefaultExtensions(), "the `ENDINGS` of manifests in a folder")
-	f.DurationVar(&s.fileCheck, "file-check-frequency", 20*time.Second, "how often folders are read although nothing told of a change")
+	f.DurationVar(&s.fileCheck, "file-check-frequency", defaultCheck, "how often folders are read although nothing told of a change")
 	f.StringArrayVar(&s.urls, "manifest-url", nil, "`URL` of manifests; may be repeated")
 	f.StringArrayVar(&s.headers, "manifest-url-header", nil, "`HEADER` \"Name: value\" of requests to the URLs; may be repeated; never shown")
 	f.StringVar(&s.urlCA, "manifest-url-ca", "", "`FILE` of the certificates that the URLs' servers are checked with (default the system's)")
 	f.StringVar(&s.urlCert, "manifest-url-cert", "", "`FILE` of the client certificate for the URLs")
 	f.StringVar(&s.urlKey, "manifest-url-key", "", "`FILE` of its key")
-	f.DurationVar(&s.httpCheck, "http-check-frequency", 20*time.Second, "how often the URLs are asked")
+	f.DurationVar(&s.httpCheck, "http-check-frequency", defaultCheck, "how often the URLs are asked")
 	f.StringVar(&s.cache, "source-cache", "on", "whether the last good manifests, Secrets too, are kept below the root dir: `on|off`; with off a start has nothing of what cannot be read then")
 	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields and duplicate keys instead of warning of them")
 }
@@ -107,6 +112,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	s.admitSettings.flags(f)
 	s.shutdownSettings.flags(f)
 	s.gcSettings.flags(f)
+	s.apiSettings.flags(f)
 }
 
 // config is the agent's configuration. Every problem is reported, not only the
@@ -129,6 +135,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	check("manifest-extensions", checkExtensions(s.extensions))
 	check("file-check-frequency", notNegative(s.fileCheck))
 	check("http-check-frequency", notNegative(s.httpCheck))
+	s.fileCheck, s.httpCheck = cmp.Or(s.fileCheck, defaultCheck), cmp.Or(s.httpCheck, defaultCheck)
 	if !slices.Contains([]string{"", "on", "off"}, s.cache) {
 		check("source-cache", fmt.Errorf("%q: want on or off", s.cache))
 	}
@@ -159,6 +166,8 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	eviction := s.eviction(check)
 	events := s.events(check)
 	collected := s.gc(check)
+	api := s.api(l, flags.Changed, check)
+	api.Effective = effective(flags)
 	return agent.Config{
 		RootDir: l.rootDir, Socket: l.socket,
 		NodeName: s.nodeName, NodeIPs: nodeIPs,
@@ -167,7 +176,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		Extensions: s.extensions, FileCheck: s.fileCheck,
 		URLs: s.urls, Header: header, URLCA: s.urlCA, URLCert: s.urlCert, URLKey: s.urlKey, HTTPCheck: s.httpCheck,
 		Strict: s.strict, Policy: policy, Node: node, Cgroups: cgroups, Events: events, Admission: admission, Shutdown: shutdown, NoSourceCache: s.cache == "off",
-		GC: collected,
+		GC: collected, API: api,
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
 			LogMaxSize: size, LogMaxFiles: s.logFiles,
