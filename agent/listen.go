@@ -158,7 +158,7 @@ func (a APIConfig) secureAddress(log *slog.Logger) string {
 	if !a.Callers.None() || a.Address == loopback {
 		return a.Address
 	}
-	log.Info("the kubelet API is on the loopback device only: nobody has credentials for it; give --client-ca-file or --token-auth-file", "instead of", a.Address)
+	log.Info("the kubelet API is on the loopback device only: nobody has credentials for it; give --client-ca-file or --token-auth-file", "instead", a.Address)
 	return loopback
 }
 

@@ -2,8 +2,11 @@ package kubeletapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,9 +33,12 @@ func NewStreams(n int) Streams { return make(Streams, n) }
 const (
 	// requestTime is how long one may take that is no stream, body and answer included.
 	requestTime = time.Minute
+	// lastWord is how much longer it may take to be told so.
+	lastWord = 5 * time.Second
 	// writeTime is how long a client may leave what a stream sent it unread.
 	writeTime = time.Minute
-	// maxBody is in bytes. What is sent over a connection that was taken over is no body.
+	// maxBody is in bytes. What is sent over a connection that was taken over is no body;
+	// that of a stream is read before it begins.
 	maxBody = 64 << 10
 )
 
@@ -72,7 +78,7 @@ func serve(list []route, streams Streams, who Who, log *slog.Logger) http.Handle
 		// A client that sends or reads slowly holds nothing for longer. A server that
 		// cannot do so, as in tests, needs none.
 		deadline, answer := time.Now().Add(requestTime), http.NewResponseController(w)
-		_, _ = answer.SetReadDeadline(deadline), answer.SetWriteDeadline(deadline)
+		_, _ = answer.SetReadDeadline(deadline), answer.SetWriteDeadline(deadline.Add(lastWord))
 		access, err := who(r)
 		if err != nil {
 			refuse(w, r, err, log)
@@ -95,7 +101,7 @@ func accessOf(r *http.Request) Access {
 func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if accessOf(r) < rt.access {
-			refuse(w, r, Wrong(ErrForbidden, "forbidden: this needs more than read-only access"), log)
+			refuse(w, r, forbidden(accessOf(r)), log)
 			return
 		}
 		sent := &reply{ResponseWriter: w}
@@ -107,6 +113,13 @@ func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 				refuse(w, r, Wrong(ErrTooMany, "too many streams at once; try again later"), log)
 				return
 			}
+			// While it has a body it has a deadline.
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				refuse(w, r, unread(err), log)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			sent.hold = http.NewResponseController(w)
 			_ = sent.hold.SetReadDeadline(time.Time{})
 			sent.extend()
@@ -119,6 +132,22 @@ func adapt(rt route, streams Streams, log *slog.Logger) http.Handler {
 			refuse(w, r, err, log)
 		}
 	})
+}
+
+// unread says why the body of a request could not be read.
+func unread(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return Wrong(ErrTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
+	}
+	return Wrong(ErrBadRequest, "the body cannot be read")
+}
+
+// forbidden says what the caller lacks.
+func forbidden(have Access) error {
+	if have == ReadOnlyPort {
+		return Wrong(ErrForbidden, "Forbidden: this takes credentials, at the secure port")
+	}
+	return Wrong(ErrForbidden, "Forbidden: this takes more than the read-only role")
 }
 
 // reply remembers whether an answer has begun. That of a stream gives the client
