@@ -26,7 +26,7 @@ type rules struct {
 	allowed map[string][]string // package to what it may import of ours
 	sibling map[string]string   // child to the one sibling that it may import
 	tests   []string            // packages that only tests use
-	only    map[string]string   // library to the one package that may import it
+	only    map[string][]string // library to the few packages that may import it
 	pure    [][]string          // file pattern and, perhaps, function pattern
 }
 
@@ -36,7 +36,7 @@ func readRules(t *testing.T) rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rules{allowed: map[string][]string{}, sibling: map[string]string{}, only: map[string]string{}}
+	r := rules{allowed: map[string][]string{}, sibling: map[string]string{}, only: map[string][]string{}}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -55,8 +55,8 @@ func readRules(t *testing.T) rules {
 			r.sibling[words[0]] = words[1]
 		case name == "test":
 			r.tests = words
-		case name == "only" && len(words) == 2:
-			r.only[words[0]] = words[1]
+		case name == "only" && len(words) > 1:
+			r.only[words[0]] = words[1:]
 		case name == "pure" && len(words) > 0:
 			r.pure = append(r.pure, words)
 		case r.allowed[name] != nil:
@@ -112,9 +112,9 @@ func TestDepsAreAllowed(t *testing.T) {
 			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !test && !slices.Contains(allowed, ours) {
 				t.Errorf("%s imports %s: testdata/deps.txt has no such arrow", name, ours)
 			}
-			for library, owner := range r.only {
-				if (imported == library || strings.HasPrefix(imported, library+"/")) && name != owner && !test {
-					t.Errorf("%s imports %s: only %s may", name, imported, owner)
+			for library, owners := range r.only {
+				if (imported == library || strings.HasPrefix(imported, library+"/")) && !slices.Contains(owners, name) && !test {
+					t.Errorf("%s imports %s: only %s may", name, imported, strings.Join(owners, " and "))
 				}
 			}
 		}
