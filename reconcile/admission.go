@@ -172,6 +172,7 @@ func (s *state) leaveQueue(key pod.Key) {
 func (s *state) sayRefused(e *entry, why Waiting) {
 	same := e.refused == why || (e.pressed || s.room.Waits(e.key)) && e.refused.Reason == why.Reason // the numbers change
 	if !same && why != (Waiting{}) && why != unheard {
+		s.deps.Counts.Rejected(why.Reason)
 		s.deps.Log.Warn("pod waits", "pod", e.key, "reason", why.Reason, "message", why.Message)
 	}
 	e.refused = why

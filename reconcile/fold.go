@@ -15,6 +15,7 @@ import (
 // happened, it is looked at again (law 3).
 func (s *state) foldWave(e *entry, outcomes []outcome) {
 	e.busy = false
+	s.took(e, outcomes)
 	for _, o := range outcomes {
 		maps.Copy(e.written, o.wrote)
 		if o.err != nil {

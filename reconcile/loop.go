@@ -122,6 +122,8 @@ type Deps struct {
 	// Ran is told the ID of each image that was pulled, or that a container of ours
 	// has; nil is nobody. It does not wait.
 	Ran func(imageID string)
+	// Counts is told what the loop does; nil is nobody.
+	Counts Counts
 }
 
 // Loop is the handle to a running loop.
@@ -154,6 +156,9 @@ func New(cfg Config, deps Deps) *Loop {
 	if deps.Accept == nil {
 		deps.Accept = func(context.Context, runtime.Features) error { return nil }
 	}
+	if deps.Counts == nil {
+		deps.Counts = uncounted{}
+	}
 	if deps.Ran == nil {
 		deps.Ran = func(string) {}
 	}
@@ -177,29 +182,36 @@ func (l *Loop) Run(ctx context.Context, sets <-chan pod.Set) error {
 	s.spawn(func() { l.watch(ctx) })
 	reports := make(chan []probe.Report)
 	if s.probes() {
-		s.spawn(func() { probe.Run(ctx, probe.Config{Check: l.deps.Check}, s.targets, reports) })
+		s.spawn(func() { probe.Run(ctx, probe.Config{Check: l.deps.Check, Counted: l.probed}, s.targets, reports) })
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		var began time.Time
 		select {
 		case <-ctx.Done():
 			return nil
 		case set := <-sets:
+			began = time.Now()
 			s.setDesired(set)
 		case report := <-l.reports:
+			began = time.Now()
 			report(s)
 		case list := <-reports:
+			began = time.Now()
 			s.foldProbes(list)
 		case <-timer.C:
-			s.wakeDue(time.Now())
+			began = time.Now()
+			s.wakeDue(began)
 		}
 		s.drain(l.reports)
 		if s.refused != nil {
 			return s.refused
 		}
 		s.work()
-		timer.Reset(s.nextWake(time.Now()))
+		now := time.Now()
+		l.deps.Counts.Turned(now.Sub(began))
+		timer.Reset(s.nextWake(now))
 	}
 }
 

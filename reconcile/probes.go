@@ -54,7 +54,7 @@ func ProbeTargets(in ProbeInput) []probe.Target {
 		}
 		known := in.Known[c.ID]
 		t := probe.Target{
-			ContainerID: c.ID, Address: podAddress(sandbox, in.HostIP), Ports: spec.Ports, Began: in.Began[c.ID],
+			ContainerID: c.ID, Container: c.Name, UID: c.UID, Address: podAddress(sandbox, in.HostIP), Ports: spec.Ports, Began: in.Began[c.ID],
 			Readiness: expandProbe(spec.ReadinessProbe, spec.Env), Startup: expandProbe(spec.StartupProbe, spec.Env),
 			Known: probe.Known{Started: known.Started, Ready: known.Ready},
 		}

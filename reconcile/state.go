@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -327,7 +328,9 @@ func (s *state) consider(e *entry) {
 	s.admit(e, &in)
 	s.pin(e, &in)
 	was := e.plan
+	began := time.Now()
 	e.plan = PlanPod(in)
+	s.deps.Counts.Planned(len(e.plan.Steps), time.Since(began))
 	s.deps.tell(waitEvents(was, e.plan)...)
 	if e.plan.Asks && !s.asked {
 		s.asked = true
@@ -373,6 +376,9 @@ func (s *state) sayPhase(e *entry, observed []runtime.Container) {
 	args := []any{"pod", e.key}
 	if e.phase != "" {
 		args = append(args, "was", string(e.phase))
+	}
+	if at := e.plan.State.Admitted; e.phase == v1.PodPending && phase == v1.PodRunning && !at.IsZero() {
+		s.deps.Counts.Up(s.cfg.Wall().Sub(at))
 	}
 	e.phase = phase
 	s.deps.Log.Info("pod is "+string(phase), args...)

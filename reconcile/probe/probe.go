@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Kind names a probe of a container.
@@ -41,6 +42,9 @@ type Update struct {
 // any more by whoever made it.
 type Target struct {
 	ContainerID string
+	// Container and UID are its name in the pod, and the pod's.
+	Container string
+	UID       types.UID
 	// Address is the IP that probes go to which name no host.
 	Address string
 	// Ports are where the names of ports are looked up.

@@ -18,6 +18,8 @@ type Config struct {
 	// command in a container, which cost far more; 0 is 64 and 8. One that takes
 	// unusually long does not count any more.
 	Parallel, Execs int
+	// Counted is told of each check that was made; nil is nobody. It does not wait.
+	Counted func(group string, t Target, kind Kind, found Outcome, took time.Duration)
 }
 
 // Run probes the targets of the updates until ctx ends, and returns when all
@@ -30,9 +32,12 @@ func Run(ctx context.Context, cfg Config, updates <-chan Update, reports chan<- 
 	if cfg.Execs == 0 {
 		cfg.Execs = 8
 	}
+	if cfg.Counted == nil {
+		cfg.Counted = func(string, Target, Kind, Outcome, time.Duration) {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &scheduler{
-		ctx: ctx, check: cfg.Check, subjects: make(map[string]*subject), groups: make(map[string][]string), landed: make(chan landing),
+		ctx: ctx, check: cfg.Check, counted: cfg.Counted, subjects: make(map[string]*subject), groups: make(map[string][]string), landed: make(chan landing),
 		execs: lane{limit: cfg.Execs, slow: time.Second}, others: lane{limit: cfg.Parallel, slow: 100 * time.Millisecond},
 	}
 	defer s.flights.Wait()
@@ -69,6 +74,7 @@ func Run(ctx context.Context, cfg Config, updates <-chan Update, reports chan<- 
 type scheduler struct {
 	ctx     context.Context
 	check   func(context.Context, Check) Result
+	counted func(group string, t Target, kind Kind, found Outcome, took time.Duration)
 	flights sync.WaitGroup
 
 	subjects      map[string]*subject // by container id
@@ -232,6 +238,7 @@ func (s *scheduler) land(l landing, now time.Time) {
 	if p.gone {
 		return
 	}
+	s.counted(p.of.group, p.of.target, p.kind, l.Outcome, now.Sub(p.since))
 	changed := p.fold(l.Outcome, p.counts)
 	if changed || l.Warning || l.Outcome != Success {
 		s.reports = append(s.reports, Report{
