@@ -52,7 +52,9 @@ type ImageConfig struct {
 	// Period is how often it looks; 0 is every five minutes.
 	Period time.Duration
 	Event  pod.Sink
-	Log    *slog.Logger
+	// Removed is told of each image that went; nil is nobody.
+	Removed func(ImageRemoval)
+	Log     *slog.Logger
 }
 
 // Store is the root dir. Writes are atomic.
@@ -83,6 +85,9 @@ type ImageCollector struct {
 
 // NewImageCollector returns one that Run has look.
 func NewImageCollector(cfg ImageConfig) *ImageCollector {
+	if cfg.Removed == nil {
+		cfg.Removed = func(ImageRemoval) {}
+	}
 	return &ImageCollector{ImageConfig: cfg, turn: make(chan struct{}, 1), ran: make(map[string]time.Time), fresh: make(chan struct{}, 1)}
 }
 
@@ -225,6 +230,7 @@ func (c *ImageCollector) round(ctx context.Context, need int64, why string, stay
 		}
 		freed.Count++
 		freed.Bytes += r.Size
+		c.Removed(r)
 		c.Log.Info("image removed", "image", label(r.StoredImage), "id", r.ID, "size", units.HumanSize(float64(r.Size)), "reason", r.Why)
 	}
 	return freed, more, errors.Join(errs...)

@@ -27,15 +27,15 @@ func OverLimit(c Candidate) (v pod.Verdict, ok bool) {
 	if c.Stats == nil || pod.Exempt(c.Pod.Object) {
 		return pod.Verdict{}, false
 	}
-	why := overVolumeLimit(c)
+	signal, why := "emptydirfs.limit", overVolumeLimit(c)
 	if why == "" {
-		why = overPodLimit(c)
+		signal, why = "ephemeralpodfs.limit", overPodLimit(c)
 	}
 	if why == "" {
-		why = overContainerLimit(c)
+		signal, why = "ephemeralcontainerfs.limit", overContainerLimit(c)
 	}
 	return pod.Verdict{
-		UID: c.UID, Hash: c.Pod.Hash, Reason: pod.Evicted, Message: why, Cause: pod.OwnLimit, Grace: hardGrace,
+		UID: c.UID, Hash: c.Pod.Hash, Reason: pod.Evicted, Message: why, Cause: pod.OwnLimit, Signal: signal, Grace: hardGrace,
 	}, why != ""
 }
 

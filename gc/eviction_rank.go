@@ -226,6 +226,6 @@ func (p EvictionPolicy) Verdict(s Shortfall, n stats.Node, c Candidate) pod.Verd
 		b.WriteString(".")
 	}
 	return pod.Verdict{
-		UID: c.UID, Hash: c.Pod.Hash, Reason: pod.Evicted, Message: b.String(), Cause: s.Signal.cause(), Grace: p.grace(s.Threshold),
+		UID: c.UID, Hash: c.Pod.Hash, Reason: pod.Evicted, Message: b.String(), Cause: s.Signal.cause(), Signal: string(s.Signal), Grace: p.grace(s.Threshold),
 	}
 }

@@ -57,6 +57,8 @@ type Image struct {
 type ImageRemoval struct {
 	Image
 	Why string
+	// Old: it goes for its age, however much room there is.
+	Old bool
 }
 
 // follow returns the history of an image that is seen again.
@@ -105,10 +107,10 @@ func SelectImages(images []Image, policy ImagePolicy, need int64, why string, no
 	var removals, spare []ImageRemoval
 	for _, i := range allowed {
 		if policy.MaxAge > 0 && i.age(now) >= policy.MaxAge {
-			removals = append(removals, ImageRemoval{i, fmt.Sprintf("in nobody's use for %s", i.age(now).Round(time.Second))})
+			removals = append(removals, ImageRemoval{Image: i, Old: true, Why: fmt.Sprintf("in nobody's use for %s", i.age(now).Round(time.Second))})
 			need -= i.Size
 		} else {
-			spare = append(spare, ImageRemoval{i, why})
+			spare = append(spare, ImageRemoval{Image: i, Why: why})
 		}
 	}
 	for _, r := range spare {

@@ -31,6 +31,9 @@ type Verdict struct {
 	// with the numbers.
 	Reason, Message string
 	Cause           Cause
+	// Signal is what the node is short of, or which limit of its own the pod is over, as
+	// the kubelet's metrics call that; "" where there is no such thing.
+	Signal string
 	// Grace is the longest that the pod may take to end; its own grace period counts
 	// where that is shorter.
 	Grace time.Duration
