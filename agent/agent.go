@@ -26,6 +26,7 @@ import (
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/docker"
 	"github.com/podkeeper/podkeeper/server/events"
+	"github.com/podkeeper/podkeeper/server/metrics"
 	"github.com/podkeeper/podkeeper/sources"
 )
 
@@ -154,19 +155,20 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 
 // parts is what an agent is made of.
 type parts struct {
-	cfg     Config
-	log     *slog.Logger
-	runtime runtime.Runtime
-	sources []sources.Source
-	volumes *volume.Host
-	loop    *reconcile.Loop
-	events  *events.Log
-	cgroups *podCgroups
-	usage   *usage
-	look    *look
-	dead    *gc.ContainerCollector
-	images  *gc.ImageCollector
-	dir     *rootdir.Dir // nil where it is only read
+	cfg      Config
+	log      *slog.Logger
+	runtime  runtime.Runtime
+	sources  []sources.Source
+	volumes  *volume.Host
+	loop     *reconcile.Loop
+	events   *events.Log
+	cgroups  *podCgroups
+	usage    *usage
+	look     *look
+	counters counts
+	dead     *gc.ContainerCollector
+	images   *gc.ImageCollector
+	dir      *rootdir.Dir // nil where it is only read
 	// machine is all that there is, and wrong what is wrong with the shares of it: no
 	// agent runs with that.
 	machine reconcile.Node
@@ -211,8 +213,10 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: log, runtime: engine, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
-	p.usage, p.look = newUsage(p.volumes, log), newLook()
+	counters := counts{metrics.NewCounters(cfg.Version)}
+	counted := counters.Count(engine)
+	p := &parts{cfg: cfg, log: log, counters: counters, runtime: counted, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
+	p.usage, p.look = newUsage(p.volumes, log), newLook(log)
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil
@@ -224,16 +228,16 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if err := p.collectors(dir); err != nil {
 		return nil, err
 	}
-	checker := probe.NewChecker(commands{engine})
+	checker := probe.NewChecker(commands{counted})
 	p.cgroups = &podCgroups{
 		Tree: cgroup.NewTree(cgroup.Host{}, cfg.Cgroups.root(cfg.RootDir)),
 		cfg:  cfg.Cgroups, rootDir: cfg.RootDir, list: engine.List, entries: dir.Entries,
 	}
 	deps := reconcile.Deps{
-		Runtime: engine, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
+		Runtime: counted, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Messages: messages, Credentials: credentials(cfg.RootDir),
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
-		Events: p.record, Ran: p.images.Ran,
+		Events: p.record, Ran: p.images.Ran, Counts: counters,
 	}
 	if !loop.LookOnly {
 		deps.Cgroups, deps.Accept = p.cgroups, p.accept

@@ -55,7 +55,7 @@ func (p *parts) collectors(store gc.Store) error {
 	p.images = gc.NewImageCollector(gc.ImageConfig{
 		Policy: images, Period: p.cfg.GC.ImagePeriod, Keep: []string{builtIn, p.cfg.Docker.PauseImage},
 		Images: p.runtime.Images, Wanted: p.wantedImages, Remove: p.removeImage, Usage: usage,
-		Store: store, Event: event, Log: p.log,
+		Store: store, Event: event, Removed: p.counters.imageRemoved, Log: p.log,
 	})
 	return nil
 }

@@ -14,7 +14,10 @@ import (
 type EventConfig = events.Config
 
 // record keeps an event. Whoever hands it over has written its line in the log.
-func (p *parts) record(e pod.Event) { p.events.Record(e, time.Now()) }
+func (p *parts) record(e pod.Event) {
+	p.counters.Event(e)
+	p.events.Record(e, time.Now())
+}
 
 // say keeps an event, and writes it to the log.
 func (p *parts) say(e pod.Event) {

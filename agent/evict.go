@@ -47,7 +47,7 @@ func (p *parts) evict(ctx context.Context, looked func()) error {
 	return gc.Evictor{
 		Policy: cfg.Policy, Period: cfg.Period, Alarm: alarm,
 		Node: e.node, Pods: e.pods, Usage: e.used, Reclaim: e.reclaim,
-		Press: e.press, Evict: func(ctx context.Context, v pod.Verdict) { p.loop.Evict(ctx, v) }, Gone: e.gone,
+		Press: e.press, Evict: e.evict, Gone: e.gone,
 		Events: p.say, Log: p.log,
 	}.Run(ctx)
 }
@@ -210,7 +210,13 @@ func (e *eviction) press(ctx context.Context, r gc.Report) {
 	said("the node is under PID pressure", e.pressed.PIDs.Message, now.PIDs.Message)
 	said("the disk is nearly full", e.pressed.LowDisk.Message, now.LowDisk.Message)
 	e.pressed = now
+	e.counters.pressed(now)
 	e.loop.Press(ctx, now)
+}
+
+func (e *eviction) evict(ctx context.Context, v pod.Verdict) {
+	e.counters.Evicted(v.Signal)
+	e.loop.Evict(ctx, v)
 }
 
 func (e *eviction) gone(ctx context.Context, uid types.UID) { AwaitGone(ctx, e.loop, uid) }

@@ -6,9 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -111,5 +116,116 @@ func TestSummaryOfANode(t *testing.T) {
 	brief := w.uses("?only_cpu_and_memory=true")
 	if b := brief.Pods[0]; b.CPU == nil || b.Memory == nil || b.Network != nil || b.VolumeStats != nil || b.EphemeralStorage != nil || b.Containers[0].Logs != nil || brief.Node.Fs != nil {
 		t.Errorf("briefly: %+v, and of the pod: %+v", brief.Node, b)
+	}
+}
+
+// page is what Prometheus' parser reads of one of the agent's pages.
+func (w *world) page(path string) map[string]*dto.MetricFamily {
+	w.t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(w.get(path))))
+	if err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+	return families
+}
+
+// sample returns the values of the series of a metric that have all of the labels.
+func sample(families map[string]*dto.MetricFamily, name string, labels map[string]string) (values []float64) {
+	for _, m := range families[name].GetMetric() {
+		has := make(map[string]string)
+		for _, l := range m.Label {
+			has[l.GetName()] = l.GetValue()
+		}
+		fits := true
+		for label, value := range labels {
+			fits = fits && has[label] == value
+		}
+		if fits {
+			values = append(values, m.GetGauge().GetValue()+m.GetCounter().GetValue()+float64(m.GetHistogram().GetSampleCount()))
+		}
+	}
+	return values
+}
+
+var pages = []string{"/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes"}
+
+// Every page is one that Prometheus reads, tells what really runs, and forgets what does
+// not any more.
+func TestPagesForPrometheus(t *testing.T) {
+	w := newWorld(t)
+	w.write("web.yaml", manifest("{name: web}", shell("app", "while :; do sleep 1; done",
+		"readinessProbe: {exec: {command: ['true']}, periodSeconds: 1}", "resources: {limits: {memory: 64Mi, cpu: 500m}}")))
+	w.write("broken.yaml", "kind: Pod\napiVersion: v1\nmetadata: {name: broken}\nspec: {containers: [{name: x}]}\n")
+	w.start()
+	w.await("it runs", runs("web", "app", 0))
+	probed := map[string]string{"probe_type": "Readiness", "result": "successful", "container": "app", "pod": "web-node", "namespace": "default"}
+	w.poll("probes were made", func() bool {
+		got := sample(w.page("/metrics/probes"), "prober_probe_total", probed)
+		return len(got) == 1 && got[0] >= 2
+	})
+	least := func(path, name string, labels map[string]string, want float64) {
+		t.Helper()
+		families := w.page(path)
+		got := sample(families, name, labels)
+		if len(got) != 1 || got[0] < want {
+			t.Errorf("%s: %s %v is %v, want one of at least %v: %v", path, name, labels, got, want, families[name])
+		}
+	}
+	app := map[string]string{"container": "app", "pod": "web-node", "namespace": "default"}
+	sandbox := map[string]string{"container": "POD", "pod": "web-node", "namespace": "default"}
+	whole := map[string]string{"container": "", "pod": "web-node", "namespace": "default"}
+	least("/metrics/resource", "container_memory_working_set_bytes", app, 10<<10)
+	least("/metrics/resource", "pod_cpu_usage_seconds_total", nil, 1e-4)
+	least("/metrics/resource", "node_memory_working_set_bytes", nil, 1<<20)
+	least("/metrics/cadvisor", "container_cpu_usage_seconds_total", app, 1e-4)
+	least("/metrics/cadvisor", "container_memory_working_set_bytes", whole, 10<<10)
+	least("/metrics/cadvisor", "container_memory_working_set_bytes", sandbox, 1)
+	least("/metrics/cadvisor", "container_network_receive_bytes_total", sandbox, 0)
+	least("/metrics/cadvisor", "container_spec_memory_limit_bytes", app, 64<<20)
+	least("/metrics/cadvisor", "container_spec_cpu_quota", app, 50000)
+	least("/metrics/cadvisor", "container_oom_events_total", app, 0)
+	least("/metrics/cadvisor", "container_start_time_seconds", app, 1.7e9)
+	least("/metrics/cadvisor", "container_cpu_usage_seconds_total", map[string]string{"id": "/"}, 1)
+	least("/metrics/cadvisor", "machine_cpu_cores", nil, 1)
+	least("/metrics", "kubelet_running_pods", nil, 1)
+	least("/metrics", "kubelet_started_pods_total", nil, 1)
+	least("/metrics", "kubelet_started_containers_total", map[string]string{"container_type": "container"}, 1)
+	least("/metrics", "kubelet_runtime_operations_total", map[string]string{"operation_type": "run_podsandbox"}, 1)
+	least("/metrics", "kubelet_pod_start_duration_seconds", nil, 1)
+	least("/metrics", "podkeeper_steps_total", map[string]string{"step": "create-container", "result": "success"}, 1)
+	least("/metrics", "podkeeper_manifest_errors", map[string]string{"file": w.dir + "/broken.yaml"}, 1)
+	least("/metrics", "podkeeper_manifest_errors", map[string]string{"file": w.dir + "/web.yaml"}, 0)
+	least("/metrics", "podkeeper_source_up", map[string]string{"kind": "file", "source": w.dir}, 1)
+	least("/metrics", "podkeeper_events_total", map[string]string{"reason": "Started", "type": "Normal"}, 1)
+	least("/metrics", "podkeeper_loop_turn_duration_seconds", nil, 5)
+	least("/metrics", "go_goroutines", nil, 5)
+	least("/metrics", "process_cpu_seconds_total", nil, 0.001)
+	w.boundLabels()
+	w.remove("web.yaml")
+	w.await("it is gone", gone("web"))
+	for _, path := range pages {
+		if text := string(w.get(path)); strings.Contains(text, "web-node") {
+			t.Errorf("%s outlives the pod:\n%s", path, text)
+		}
+	}
+}
+
+// boundLabels has no label on any page that grows with time: only what is in a manifest,
+// on the machine, or one of a fixed list. A restart makes no series more, but for those of
+// the container's id.
+func (w *world) boundLabels() {
+	known := strings.Fields("le cpu container pod namespace id image name interface device failure_type scope boot_id machine_id system_uuid quantile " +
+		"version node static container_state phase reason kind source file step result operation_type container_type type condition probe_type pod_uid code eviction_signal")
+	for _, path := range pages {
+		for name, f := range w.page(path) {
+			for _, m := range f.Metric {
+				for _, l := range m.Label {
+					if !slices.Contains(known, l.GetName()) {
+						w.t.Errorf("%s: %s has the label %s: is that bounded?", path, name, l.GetName())
+					}
+				}
+			}
+		}
 	}
 }

@@ -22,8 +22,9 @@ type usage struct {
 	*stats.Reader
 	walker *stats.Walker
 
-	mu   sync.Mutex
-	root string // of the engine's data, as it told last
+	mu      sync.Mutex
+	root    string // of the engine's data, as it told last
+	version int    // of cgroups, 0 before it told
 
 	first sync.Once
 	told  chan struct{} // closed when it first did
@@ -45,10 +46,16 @@ func RouteKlog(log *slog.Logger) { klog.SetSlogLogger(log) }
 func (p *parts) accept(ctx context.Context, f runtime.Features) error {
 	u := p.usage
 	u.mu.Lock()
-	u.root = f.Root
+	u.root, u.version = f.Root, f.CgroupVersion
 	u.mu.Unlock()
 	u.first.Do(func() { close(u.told) })
 	return p.cgroups.accept(ctx, f)
+}
+
+func (u *usage) cgroupVersion() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.version
 }
 
 // engineRoot returns the folder of the engine's data, "" where it does not tell. One

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -31,10 +32,18 @@ type look struct {
 	base, next     metrics.Readings
 	baseAt, nextAt time.Time
 
-	machine func() (stats.Machine, error)
+	machine func() stats.Machine // read once, when asked for
 }
 
-func newLook() *look { return &look{machine: sync.OnceValues(stats.ReadMachine)} }
+func newLook(log *slog.Logger) *look {
+	return &look{machine: sync.OnceValue(func() stats.Machine {
+		m, err := stats.ReadMachine()
+		if err != nil {
+			log.Warn("what the machine is made of is not known", "err", err)
+		}
+		return m
+	})}
+}
 
 // summary answers clients: see kubeletapi.Answers.
 func (p *parts) summary(ctx context.Context, brief bool) (summary.Summary, error) {
@@ -77,6 +86,9 @@ func (p *parts) facts(ctx context.Context, brief bool) (metrics.Facts, error) {
 	f := metrics.Facts{
 		NodeName: p.cfg.NodeName, Time: time.Now(), Host: u.Host(), Groups: make(map[string]stats.Cgroup),
 		Node: u.Node(stats.Paths{Root: p.cfg.RootDir, Images: p.imageFolder()}),
+	}
+	if !brief {
+		f.Machine = p.look.machine()
 	}
 	if c, ok := u.Own(); ok {
 		f.Groups[summary.SystemContainerKubelet] = c

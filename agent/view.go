@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server"
@@ -21,7 +22,7 @@ func (p *parts) state(ctx context.Context, after uint64) (server.State, error) {
 // view is a snapshot in the shape that clients read.
 func view(cfg Config, snap reconcile.Snapshot) server.State {
 	s := server.State{
-		Revision: snap.Revision, Version: cfg.Version, Ready: snap.Ready, Online: snap.Online,
+		Revision: snap.Revision, Version: cfg.Version, Ready: ready(snap), Online: snap.Online,
 		NodeName: cfg.NodeName, RootDir: cfg.RootDir,
 		Pods: []server.Pod{}, Sources: snap.Sources, Conflicts: snap.Conflicts,
 	}
@@ -31,10 +32,12 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 			s.Pods = append(s.Pods, podView(v, policy))
 		}
 	}
-	for _, src := range snap.Sources {
-		s.Ready = s.Ready && (src.Spoken || src.Problem != "")
-	}
 	return s
+}
+
+// ready reports whether the engine was listed and every source was asked once.
+func ready(snap reconcile.Snapshot) bool {
+	return snap.Ready && !slices.ContainsFunc(snap.Sources, func(src pod.Source) bool { return !src.Spoken && src.Problem == "" })
 }
 
 func podView(v reconcile.View, policy Policy) server.Pod {

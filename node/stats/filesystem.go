@@ -3,6 +3,8 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/cadvisor/lib/fs/vfs"
@@ -66,4 +68,14 @@ func device(path string) (string, error) {
 		return holds.Source, nil
 	}
 	return number, nil
+}
+
+// Block returns the name of the block device that the filesystem is on, "/dev/sda1", or
+// what else its Device is called.
+func (f Filesystem) Block() string {
+	link, err := os.Readlink("/sys/dev/block/" + f.Device)
+	if err != nil {
+		return f.Device
+	}
+	return "/dev/" + filepath.Base(link)
 }

@@ -2,6 +2,7 @@ package kubeletapi
 
 import (
 	"context"
+	"net/http"
 
 	v1 "k8s.io/api/core/v1"
 	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -15,6 +16,8 @@ type Answers struct {
 	Pods func(ctx context.Context) ([]*v1.Pod, error)
 	// Summary is what the node and its pods use; with brief, processors and memory only.
 	Summary func(ctx context.Context, brief bool) (summary.Summary, error)
+	// Metrics are the pages for Prometheus, by their path below /metrics: "" is that itself.
+	Metrics map[string]http.Handler
 	// RunningPods are those of which a container runs, as the engine tells: names, UID
 	// and containers, nothing of a manifest.
 	RunningPods func(ctx context.Context) ([]*v1.Pod, error)

@@ -50,6 +50,9 @@ func routes(a *Answers) []route {
 		}
 	}
 	add(a.Pods != nil, route{get, "/pods", ReadOnlyPort, false, a.pods})
+	for _, path := range []string{"", "/cadvisor", "/resource", "/probes"} {
+		add(a.Metrics[path] != nil, route{get, "/metrics" + path, ReadOnlyPort, false, page(a.Metrics[path])})
+	}
 	add(a.Summary != nil, route{get, "/stats/summary", ReadOnlyPort, false, a.summary})
 	add(a.RunningPods != nil, route{get, "/runningpods", ReadOnly, false, a.runningPods})
 	add(a.Config != nil, route{get, "/configz", Full, false, a.configz})

@@ -21,6 +21,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // everything are answers for every route.
 func everything() kubeletapi.Answers {
 	return kubeletapi.Answers{
+		Metrics: map[string]http.Handler{"": blank, "/cadvisor": blank, "/resource": blank, "/probes": blank},
 		Summary: func(context.Context, bool) (summary.Summary, error) {
 			return summary.Summary{Node: summary.NodeStats{NodeName: "n"}}, nil
 		},
@@ -30,6 +31,8 @@ func everything() kubeletapi.Answers {
 		LogFolder: ".", Profiling: true,
 	}
 }
+
+var blank = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func podsOf(pods ...*v1.Pod) func(context.Context) ([]*v1.Pod, error) {
 	return func(context.Context) ([]*v1.Pod, error) { return pods, nil }
@@ -54,6 +57,10 @@ var rows = map[string]struct {
 
 	"GET /debug/pprof/{profile...}":  {"/debug/pprof/heap", kubeletapi.Full},
 	"POST /debug/pprof/{profile...}": {"/debug/pprof/symbol", kubeletapi.Full},
+	"GET /metrics":                   {"", kubeletapi.ReadOnlyPort},
+	"GET /metrics/cadvisor":          {"", kubeletapi.ReadOnlyPort},
+	"GET /metrics/resource":          {"", kubeletapi.ReadOnlyPort},
+	"GET /metrics/probes":            {"", kubeletapi.ReadOnlyPort},
 }
 
 // Each route is for whom its row says, and for nobody else.

@@ -6,6 +6,14 @@ import (
 	"strconv"
 )
 
+// page answers with what writes all of its answer itself.
+func page(h http.Handler) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}
+}
+
 // summary answers /stats/summary.
 func (a *Answers) summary(w http.ResponseWriter, r *http.Request) error {
 	brief := false
