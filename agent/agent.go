@@ -172,6 +172,7 @@ type parts struct {
 	// machine is all that there is, and wrong what is wrong with the shares of it: no
 	// agent runs with that.
 	machine reconcile.Node
+	node    reconcile.Node // what of it is for pods
 	wrong   error
 }
 
@@ -224,6 +225,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	if p.sources, err = buildSources(cfg, cache, watcher, log); err != nil {
 		return nil, err
 	}
+	p.node = loop.Node
 	messages, _ := dir.(reconcile.Messages) // one that is only read keeps none
 	if err := p.collectors(dir); err != nil {
 		return nil, err
@@ -237,10 +239,10 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		Runtime: counted, Store: dir, Volumes: p.volumes, Logs: logLinks{cfg.Logs}, NodeFile: os.ReadFile, Log: log,
 		Messages: messages, Credentials: credentials(cfg.RootDir),
 		Check: checker.Check, Get: checker.Get, Progress: cfg.Progress,
-		Events: p.record, Ran: p.images.Ran, Counts: counters,
+		Events: p.record, Ran: p.images.Ran, Counts: counters, Cgroups: p.cgroups,
 	}
 	if !loop.LookOnly {
-		deps.Cgroups, deps.Accept = p.cgroups, p.accept
+		deps.Accept = p.accept
 	}
 	p.loop = reconcile.New(loop, deps)
 	return p, nil

@@ -102,7 +102,7 @@ func (p *parts) faces() (list []face, err error) {
 			return list, err
 		}
 		list = append(list, face{l, server.Handler(server.Answers{
-			State: p.state, Events: p.happened, Restart: p.restart, Stop: p.stop, Start: p.start,
+			State: p.state, Events: p.happened, Restart: p.restart, Stop: p.stop, Start: p.start, Inventory: p.inventory(),
 			Kubelet: kubeletapi.Handler(answers, streams, kubeletapi.Everybody(kubeletapi.Full), log),
 		})})
 	}

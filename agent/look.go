@@ -73,6 +73,10 @@ func Look(ctx context.Context, cfg Config, log *slog.Logger) (server.State, erro
 		for _, verb := range []reconcile.Verb{reconcile.LinkLog, reconcile.UpdateVolume} {
 			state.Pods[i].Steps = slices.DeleteFunc(state.Pods[i].Steps, isVerb(verb))
 		}
+		// The same goes for the limits of its cgroup, unless those of its containers change.
+		if !slices.ContainsFunc(state.Pods[i].Steps, isVerb(reconcile.UpdateResources)) {
+			state.Pods[i].Steps = slices.DeleteFunc(state.Pods[i].Steps, isVerb(reconcile.UpdateCgroup))
+		}
 	}
 	return state, errors.Join(err, ignoreCancel(group.Wait()))
 }

@@ -133,7 +133,7 @@ func (o *once) await(ctx context.Context, keys []pod.Key) {
 			for _, key := range left {
 				v, ok := last[key]
 				if ok {
-					o.report(podView(v, o.cfg.policy()))
+					o.report(podView(v, o.cfg.policy(), !o.cfg.Cgroups.Off))
 				}
 				o.fail(key, cmp.Or(judge(v).why, "not done when the time was over"))
 			}
@@ -165,7 +165,7 @@ func (o *once) sift(keys []pod.Key, snap reconcile.Snapshot, last map[pod.Key]re
 		case j.refused:
 			left, refused[key] = append(left, key), j.why
 		default:
-			o.report(podView(v, o.cfg.policy()))
+			o.report(podView(v, o.cfg.policy(), !o.cfg.Cgroups.Off))
 			if j.why != "" {
 				o.fail(key, j.why)
 			}
@@ -175,7 +175,7 @@ func (o *once) sift(keys []pod.Key, snap reconcile.Snapshot, last map[pod.Key]re
 		return left
 	}
 	for _, key := range left {
-		o.report(podView(last[key], o.cfg.policy()))
+		o.report(podView(last[key], o.cfg.policy(), !o.cfg.Cgroups.Off))
 		o.fail(key, refused[key])
 	}
 	return nil

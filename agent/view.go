@@ -29,7 +29,7 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 	policy := cfg.policy()
 	for _, v := range snap.Pods {
 		if !v.Gone() {
-			s.Pods = append(s.Pods, podView(v, policy))
+			s.Pods = append(s.Pods, podView(v, policy, !cfg.Cgroups.Off))
 		}
 	}
 	return s
@@ -40,14 +40,17 @@ func ready(snap reconcile.Snapshot) bool {
 	return snap.Ready && !slices.ContainsFunc(snap.Sources, func(src pod.Source) bool { return !src.Spoken && src.Problem == "" })
 }
 
-func podView(v reconcile.View, policy Policy) server.Pod {
-	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Notes: v.Notes, Held: v.Held, Busy: v.Busy, Removing: v.Removing}
+func podView(v reconcile.View, policy Policy, cgroups bool) server.Pod {
+	p := server.Pod{Pod: v.Object, Origin: v.Origin, Line: v.Line, Kept: v.Plan.Kept, Notes: v.Notes, Held: v.Held, CPUs: v.Plan.State.CPUs, Busy: v.Busy, Removing: v.Removing}
 	if b := v.Plan.Blocked; b.Reason != "" {
 		p.Blocked = &server.Waiting{Reason: string(b.Reason), Message: b.Message}
 	}
 	for _, c := range v.Containers {
 		if c.State == runtime.Running {
 			p.Drift = append(p.Drift, c.Drift...)
+			if c.IsSandbox() && cgroups != (c.CgroupParent != "") {
+				p.Drift = append(p.Drift, "--cgroups-per-qos")
+			}
 			for _, f := range policy.Forbids(v.Plan.Pod) {
 				p.Drift = append(p.Drift, f.Flag)
 			}

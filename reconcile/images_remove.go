@@ -59,7 +59,7 @@ func (s *state) wantedImages() []string {
 	var names []string
 	add := func(p *pod.Pod) {
 		if p != nil {
-			names = append(names, imagesOf(p.Object)...)
+			names = append(names, ImagesOf(p.Object)...)
 		}
 	}
 	for _, claims := range s.set.Claims {
@@ -78,8 +78,8 @@ func (s *state) wantedImages() []string {
 	return slices.Compact(names)
 }
 
-// imagesOf returns every reference to an image in a pod.
-func imagesOf(p *v1.Pod) []string {
+// ImagesOf returns every reference to an image in a pod.
+func ImagesOf(p *v1.Pod) []string {
 	var names []string
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		names = append(names, c.Image)
@@ -141,7 +141,7 @@ func (s *state) pruneImages() {
 	named := make(map[imageKey]bool)
 	add := func(p *pod.Pod) {
 		if p != nil {
-			for _, name := range imagesOf(p.Object) {
+			for _, name := range ImagesOf(p.Object) {
 				named[imageKeyOf(p, name)] = true
 			}
 		}

@@ -20,7 +20,12 @@ type Snapshot struct {
 	// Ready: the engine was listed and the first set was taken over.
 	Ready bool
 	// Online: the engine answers.
-	Online    bool
+	Online bool
+	// Engine is its version; "" where that has not been said.
+	Engine string
+	// Pressure is what the node is short of, Shutdown that it goes down.
+	Pressure  Pressure
+	Shutdown  bool
 	Pods      []View
 	Sources   []pod.Source
 	Conflicts []pod.Conflict
@@ -115,6 +120,10 @@ func (s *state) snapshot() Snapshot {
 	snap := Snapshot{
 		Revision: s.revision, Ready: s.haveSet && s.listed, Online: s.online,
 		Sources: s.set.Sources, Conflicts: s.conflicts, Objects: s.objects,
+		Pressure: s.pressure, Shutdown: s.shutdown != nil,
+	}
+	if s.features != nil {
+		snap.Engine = s.features.Version
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.pods), pod.Key.Compare) {
 		snap.Pods = append(snap.Pods, s.view(s.pods[key]))

@@ -63,6 +63,7 @@ type Answers struct {
 	// ErrNoPod, or is why it cannot be.
 	Restart     func(ctx context.Context, key pod.Key, container string) error
 	Stop, Start func(ctx context.Context, key pod.Key) error
+	Inventory
 	// Kubelet serves every other path: the kubelet API, with full access. Nil is
 	// nothing there.
 	Kubelet http.Handler
@@ -77,6 +78,7 @@ func Handler(a Answers) http.Handler {
 	mux.HandleFunc("GET /v1/state", newer(a.State))
 	mux.HandleFunc("GET /v1/events", newer(a.Events))
 	handleByHand(mux, a)
+	handleInventory(mux, a.Inventory)
 	if a.Kubelet != nil {
 		mux.Handle("/", a.Kubelet)
 	}

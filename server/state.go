@@ -46,6 +46,8 @@ type Pod struct {
 	Kept    string   `json:"kept,omitempty"`
 	// Held is since when it is stopped by hand; zero where it is not.
 	Held time.Time `json:"held,omitzero"`
+	// CPUs has those that a container has for itself, as the kernel spells a list.
+	CPUs map[string]string `json:"cpus,omitempty"`
 	// Notes say what it asks for and, though it runs, does not get on this node.
 	Notes []string `json:"notes,omitempty"`
 	// Busy: steps are under way. Removing: nothing wants it any more.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,7 +20,7 @@ import (
 func (c *cli) describeCommand(l *location) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe",
-		Short: "Tell all about a pod",
+		Short: "Tell all about a pod, the node, a ConfigMap, a Secret, a claim or a volume",
 		Args:  noSuchCommand,
 		RunE:  showHelp,
 	}
@@ -45,6 +46,7 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 	namespaceFlags(sub, &namespace)
 	sub.ValidArgsFunction = c.completePods(l, &namespace, false)
 	cmd.AddCommand(sub)
+	c.describeOthers(cmd, l)
 	return cmd
 }
 
@@ -90,10 +92,21 @@ func describePod(out *stream, s server.State, p server.Pod, happened []v1.Event,
 	d.line(0, "Status:", podWord(p))
 	describeWhy(d, p)
 	d.line(0, "IP:", status.PodIP)
-	describeContainers(d, "Init Containers:", o.Spec.InitContainers, status.InitContainerStatuses, p.Complaints)
-	describeContainers(d, "Containers:", o.Spec.Containers, status.ContainerStatuses, p.Complaints)
+	if len(status.PodIPs) > 1 {
+		var ips []string
+		for _, ip := range status.PodIPs {
+			ips = append(ips, ip.IP)
+		}
+		d.line(0, "IPs:", strings.Join(ips, ", "))
+	}
+	describeContainers(d, "Init Containers:", o.Spec.InitContainers, status.InitContainerStatuses, p)
+	describeContainers(d, "Containers:", o.Spec.Containers, status.ContainerStatuses, p)
 	describeConditions(d, status.Conditions)
 	describeVolumes(d, o.Spec.Volumes)
+	d.line(0, "Priority:", strconv.Itoa(int(pod.Priority(o))))
+	if len(o.Spec.NodeSelector) > 0 {
+		d.line(0, "Node-Selectors:", mapText(o.Spec.NodeSelector, "="))
+	}
 	d.line(0, "QoS Class:", orNone(string(status.QOSClass)))
 	d.line(0, "Restart Policy:", orNone(string(o.Spec.RestartPolicy)))
 	if g := o.Spec.TerminationGracePeriodSeconds; g != nil {

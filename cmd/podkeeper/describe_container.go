@@ -13,7 +13,7 @@ import (
 	"github.com/podkeeper/podkeeper/server"
 )
 
-func describeContainers(d description, title string, containers []v1.Container, statuses []v1.ContainerStatus, complaints []server.Complaint) {
+func describeContainers(d description, title string, containers []v1.Container, statuses []v1.ContainerStatus, p server.Pod) {
 	if len(containers) == 0 {
 		return
 	}
@@ -26,11 +26,11 @@ func describeContainers(d description, title string, containers []v1.Container, 
 		if at >= 0 {
 			status = &statuses[at]
 		}
-		describeContainer(d, c, status, complaints)
+		describeContainer(d, c, status, p)
 	}
 }
 
-func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, complaints []server.Complaint) {
+func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, p server.Pod) {
 	d.line(2, "Container ID:", s.ContainerID)
 	d.line(2, "Image:", c.Image)
 	d.line(2, "Image ID:", s.ImageID)
@@ -48,7 +48,7 @@ func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, co
 		describeState(d, "Last State:", s.LastTerminationState)
 	}
 	d.line(2, "Ready:", titleBool(s.Ready))
-	for _, complaint := range complaints {
+	for _, complaint := range p.Complaints {
 		if complaint.Container == c.Name {
 			last := metav1.NewTime(complaint.Last)
 			d.line(2, "Unhealthy:", fmt.Sprintf("%s (x%d, last %s)", complaint.Message, complaint.Count, when(&last)))
@@ -57,6 +57,9 @@ func describeContainer(d description, c *v1.Container, s *v1.ContainerStatus, co
 	d.line(2, "Restart Count:", strconv.Itoa(int(s.RestartCount)))
 	describeResources(d, "Limits:", c.Resources.Limits)
 	describeResources(d, "Requests:", c.Resources.Requests)
+	if cpus := p.CPUs[c.Name]; cpus != "" {
+		d.line(2, "CPUs:", cpus+" (its own)")
+	}
 	describeProbe(d, "Liveness:", c.LivenessProbe)
 	describeProbe(d, "Readiness:", c.ReadinessProbe)
 	describeProbe(d, "Startup:", c.StartupProbe)

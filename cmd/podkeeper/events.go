@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,93 +15,62 @@ import (
 	"github.com/podkeeper/podkeeper/server"
 )
 
-// eventsCommand is found as "events" and as "get events": kubectl has both.
-func (c *cli) eventsCommand(l *location) *cobra.Command {
-	g := &getEvents{cli: c}
-	cmd := &cobra.Command{
-		Use:     "events",
-		Aliases: []string{"event", "ev"},
-		Short:   "List what happened to pods and to the node, the latest last",
-		Long: `List what happened to pods and to the node, the latest last. What happened more
+func eventsKind() *kind {
+	return &kind{
+		plural: "events", singular: "event", short: []string{"ev"}, namespaced: true,
+		about: "List what happened to pods and to the node, the latest last",
+		long: `List what happened to pods and to the node, the latest last. What happened more
 than once is counted. Events are kept in the agent's memory, for a time (--event-ttl
 of run).`,
-		Example: `  podkeeper events -w
+		example: `  podkeeper events -w
   podkeeper events --for pod/web
   podkeeper get events -o json`,
+		head: []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"}, wide: []string{"SUBOBJECT", "SOURCE", "FIRST SEEN", "COUNT", "NAME"},
+		list: listEvents,
+	}
+}
+
+// eventsCommand is found as "events" and as "get events": kubectl has both.
+func (c *cli) eventsCommand(l *location) *cobra.Command {
+	g := &getList{cli: c, kind: eventsKind()}
+	var about string
+	var types []string
+	cmd := &cobra.Command{
+		Use: "events", Aliases: []string{"event", "ev"}, Short: g.kind.about, Long: g.kind.long, Example: g.kind.example,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if g.watch {
-				return follow(cmd.Context(), c, *l, askEvents, g.more)
+			g.keep = func(i item) bool {
+				e := i.object.(v1.Event)
+				return (about == "" || isAbout(e, about)) && (len(types) == 0 || slices.Contains(types, e.Type))
 			}
-			return g.show(cmd.Context(), *l)
+			return g.run(cmd, *l)
 		},
 	}
-	outputFlag(cmd, &g.format, asTable, asJSON, asYAML, asName)
-	namespaceFlags(cmd, &g.namespace)
-	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on, and print what happens")
-	cmd.Flags().BoolVar(&g.bare, "no-headers", false, "leave the first line of the table out")
-	cmd.Flags().StringVar(&g.about, "for", "", "only what happened to this `POD`: a name, or pod/NAME")
+	g.flags(cmd)
+	cmd.Flags().StringVar(&about, "for", "", "only what happened to this `POD`: a name, or pod/NAME")
+	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these `TYPES`: Normal, Warning")
+	completeWith(cmd, "types", v1.EventTypeNormal, v1.EventTypeWarning)
 	return cmd
 }
 
-// getEvents is one call of the command.
-type getEvents struct {
-	*cli
-	namespace, about string
-	format           format
-	watch, bare      bool
-
-	table table
-	begun bool
-}
-
-func askEvents(ctx context.Context, client *server.Client, after uint64) (server.Events, uint64, error) {
-	e, err := client.Events(ctx, after)
-	return e, e.Revision, err
-}
-
-func (g *getEvents) show(ctx context.Context, l location) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	found, err := server.NewClient(l.socket).Events(ctx, 0)
-	if err != nil {
-		return askError(l, err)
-	}
-	list := g.pick(found.Items)
-	switch {
-	case g.format == asJSON || g.format == asYAML:
-		return g.out.object(g.format, listOf(list))
-	case len(list) == 0:
-		g.err.printf("No events found.\n")
-	default:
-		g.print(list)
-	}
-	return nil
-}
-
-// more prints what a watch brings.
-func (g *getEvents) more(found server.Events) (done bool, err error) {
-	list := g.pick(found.Items)
-	if g.format != asJSON && g.format != asYAML {
-		g.print(list)
-		return false, g.out.failed
-	}
-	for _, e := range list {
-		if g.format == asYAML {
-			g.out.printf("---\n")
+func listEvents(c *cli, ctx context.Context, client *server.Client, after uint64, _ bool) (listing, error) {
+	found, err := client.Events(ctx, after)
+	l := listing{revision: found.Revision}
+	for _, e := range found.Items {
+		typed := e
+		typed.APIVersion, typed.Kind = "v1", "Event"
+		i := item{
+			namespace: e.Namespace, name: e.Name, id: string(e.UID), labels: e.Labels, object: typed,
+			row:  cells(lastSeen(e, c.now()), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, e.Message),
+			wide: cells(orNone(e.InvolvedObject.FieldPath), orNone(e.Source.Component), duration.HumanDuration(c.now().Sub(e.FirstTimestamp.Time)), strconv.Itoa(int(e.Count)), e.Name),
+			look: fmt.Sprintln(e.Count, e.LastTimestamp.UnixNano(), e.Message),
 		}
-		if err := g.out.object(g.format, e); err != nil {
-			return false, err
+		if e.Type == v1.EventTypeWarning {
+			i.row[1].tint = busy
 		}
+		l.items = append(l.items, i)
 	}
-	return false, g.out.failed
-}
-
-// pick returns the events that are meant.
-func (g *getEvents) pick(all []v1.Event) []v1.Event {
-	return slices.DeleteFunc(slices.Clone(all), func(e v1.Event) bool {
-		return g.namespace != "" && e.Namespace != g.namespace || g.about != "" && !isAbout(e, g.about)
-	})
+	return l, err
 }
 
 // isAbout reports whether an event is of the pod that a name means: with the node's
@@ -108,38 +78,6 @@ func (g *getEvents) pick(all []v1.Event) []v1.Event {
 func isAbout(e v1.Event, name string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "pod/"), e.InvolvedObject.Namespace+"/")
 	return e.InvolvedObject.Kind == "Pod" && (e.InvolvedObject.Name == name || e.InvolvedObject.Name == name+"-"+e.Source.Host)
-}
-
-func (g *getEvents) print(list []v1.Event) {
-	if len(list) == 0 {
-		return
-	}
-	if g.format == asName {
-		for _, e := range list {
-			g.out.printf("event/%s\n", oneLine(e.Name))
-		}
-		return
-	}
-	var rows [][]cell
-	if !g.begun && !g.bare {
-		rows = append(rows, g.columns("NAMESPACE", cells("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")))
-	}
-	g.begun = true
-	for _, e := range list {
-		row := cells(lastSeen(e, g.now()), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, e.Message)
-		if e.Type == v1.EventTypeWarning {
-			row[1].tint = busy
-		}
-		rows = append(rows, g.columns(e.Namespace, row))
-	}
-	g.table.write(g.out, rows...)
-}
-
-func (g *getEvents) columns(namespace string, row []cell) []cell {
-	if g.namespace == "" {
-		row = slices.Concat(cells(namespace), row)
-	}
-	return row
 }
 
 // lastSeen is kubectl's "2m" or "2m (x5 over 10m)".
@@ -168,15 +106,9 @@ func describeEvents(d description, list []v1.Event, now time.Time) {
 		return
 	}
 	d.head(0, "Events:")
-	row := func(texts ...string) {
-		for i := range texts {
-			texts[i] = oneLine(texts[i])
-		}
-		fmt.Fprintf(d.w, "  %s\n", strings.Join(texts, "\t"))
-	}
-	row("Type", "Reason", "Age", "Message")
-	row("----", "------", "---", "-------")
+	d.row("Type", "Reason", "Age", "Message")
+	d.row("----", "------", "---", "-------")
 	for _, e := range list {
-		row(e.Type, e.Reason, lastSeen(e, now), e.Message)
+		d.row(e.Type, e.Reason, lastSeen(e, now), e.Message)
 	}
 }

@@ -113,6 +113,29 @@ func (c *cli) quickState(ctx context.Context, l *location) (server.State, error)
 	return server.NewClient(at.socket).State(ctx, 0)
 }
 
+// completeNames lets a shell complete the names of a kind.
+func (c *cli) completeNames(l *location, k *kind, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
+		defer cancel()
+		at, err := l.complete()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		found, err := k.list(c, ctx, server.NewClient(at.socket), 0, false)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, i := range found.items {
+			if (*namespace == "" || !k.namespaced || i.namespace == *namespace) && !slices.Contains(args, i.name) && !slices.Contains(names, i.name) {
+				names = append(names, i.name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completePods lets a shell complete the names of pods. An agent that does not
 // answer soon completes nothing.
 func (c *cli) completePods(l *location, namespace *string, many bool) cobra.CompletionFunc {

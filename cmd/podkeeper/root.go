@@ -44,6 +44,7 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 	cmd.AddCommand(
 		c.runCommand(l), c.getCommand(l), c.describeCommand(l), c.eventsCommand(l), c.planCommand(l), c.validateCommand(),
 		c.waitCommand(l), c.restartCommand(l), c.stopCommand(l), c.startCommand(l), c.deleteCommand(l), c.doctorCommand(l),
+		c.imagesCommand(l), c.collectCommand(l, "gc", server.Collection{Containers: true, Images: true}),
 		c.dashboardCommand(l), c.versionCommand(l),
 	)
 	return cmd

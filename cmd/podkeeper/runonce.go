@@ -63,13 +63,17 @@ func (c *cli) runOnce(ctx context.Context, cfg agent.Config, o *onceFlags, log *
 }
 
 func (c *cli) showOnce(f format, state server.State) error {
-	switch f {
-	case asJSON, asYAML:
-		return c.out.object(f, podList(state.Pods))
-	case asTable:
+	if f == asTable {
 		f = asWide
 	}
-	list := &getPods{cli: c, format: f}
-	list.print(state, state.Pods)
+	g := &getList{cli: c, kind: podsKind(), format: f}
+	var items []item
+	for _, p := range state.Pods {
+		items = append(items, c.podItem(state, p))
+	}
+	if g.full() {
+		return c.out.object(f, listOf(objects(items)))
+	}
+	g.print(items)
 	return nil
 }

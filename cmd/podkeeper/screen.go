@@ -69,6 +69,13 @@ func (s *screen) progress(p runtime.PullProgress) {
 	}
 }
 
+// end takes the line of pulls away.
+func (s *screen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
 func (s *screen) erase() {
 	if s.dirty {
 		s.out.printf("%s", eraseLine)

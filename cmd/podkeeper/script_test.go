@@ -71,9 +71,10 @@ func TestScripts(t *testing.T) {
 
 // stateServer is an agent as its clients see it: a state, and a socket.
 //
-//	serve-state FILE [EVENTS]
-//	                   serves the server.State in FILE on the socket s, and the
-//	                   server.Events in EVENTS; served already, they are the next
+//	serve-state FILE [EVENTS [INVENTORY]]
+//	                   serves the server.State in FILE on the socket s, the
+//	                   server.Events in EVENTS, and what INVENTORY has; served
+//	                   already, they are the next
 //	await-watch        waits until a client waits for the next state
 //	stop-state         stops serving
 type stateServer struct {
@@ -84,6 +85,7 @@ type stateServer struct {
 	mu      sync.Mutex
 	state   server.State
 	events  server.Events
+	stock   stock
 	changed chan struct{} // closed at the next change
 }
 
@@ -92,8 +94,8 @@ type stateKey struct{}
 func serverOf(ts *testscript.TestScript) *stateServer { return ts.Value(stateKey{}).(*stateServer) }
 
 func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
-	if len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: serve-state FILE [EVENTS]")
+	if len(args) < 1 || len(args) > 3 {
+		ts.Fatalf("usage: serve-state FILE [EVENTS [INVENTORY]]")
 	}
 	read := func(file string, into any) {
 		decoder := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
@@ -103,14 +105,18 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	var state server.State
 	read(args[0], &state)
 	var events server.Events
-	if len(args) == 2 {
+	if len(args) > 1 {
 		read(args[1], &events)
+	}
+	var has stock
+	if len(args) > 2 {
+		read(args[2], &has)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state.Revision = s.state.Revision + 1
 	events.Revision = state.Revision
-	s.state, s.events = state, events
+	s.state, s.events, s.stock = state, events, has
 	if s.stop != nil {
 		close(s.changed)
 		s.changed = make(chan struct{})
@@ -125,7 +131,7 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod}), slog.New(slog.DiscardHandler))
+		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory()}), slog.New(slog.DiscardHandler))
 	}()
 	once := sync.OnceValue(func() error {
 		cancel()

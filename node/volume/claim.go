@@ -29,7 +29,8 @@ func claimKey(r Request) pod.ObjectKey {
 func fileOf(name string) string { return "." + name + ".json" }
 func goneOf(name string) string { return "." + name + ".gone" }
 
-func (h *Host) claimPath(key pod.ObjectKey) string {
+// ClaimPath returns the folder of a claim. It does no I/O.
+func (h *Host) ClaimPath(key pod.ObjectKey) string {
 	return filepath.Join(h.RootDir, claimsDir, key.Namespace, key.Name)
 }
 
@@ -44,7 +45,7 @@ func (h *Host) ensureClaim(r Request) error {
 	if err != nil {
 		return err
 	}
-	return giveClaim(r, h.claimPath(key), filepath.Join(notes, "ready"))
+	return giveClaim(r, h.ClaimPath(key), filepath.Join(notes, "ready"))
 }
 
 // haveClaim returns the folder of what is noted of the pod's use.
@@ -56,7 +57,7 @@ func (h *Host) haveClaim(r Request, key pod.ObjectKey) (notes string, err error)
 	}
 	h.uses[key]++
 	if r.Claim == nil {
-		if info, err := os.Lstat(h.claimPath(key)); err != nil || !info.IsDir() {
+		if info, err := os.Lstat(h.ClaimPath(key)); err != nil || !info.IsDir() {
 			return "", fmt.Errorf("persistentvolumeclaim %q not found", key.Name)
 		}
 	} else if err := h.updateClaim(r.Claim); err != nil {
@@ -127,7 +128,7 @@ func (h *Host) makeClaim(root *os.Root, key pod.ObjectKey, claim *pod.Object) er
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory", h.claimPath(key))
+		return fmt.Errorf("%s is not a directory", h.ClaimPath(key))
 	}
 	if err := writeClaim(root, key.Name, remember(claim)); err != nil {
 		return err

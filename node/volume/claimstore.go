@@ -193,7 +193,7 @@ func (h *Host) putAside(root *os.Root, s Stored) (bool, error) {
 	if h.uses[s.Key] != s.uses {
 		return false, nil
 	}
-	if err := unmountBelow(h.claimPath(s.Key)); err != nil {
+	if err := unmountBelow(h.ClaimPath(s.Key)); err != nil {
 		return false, err
 	}
 	dir, err := root.Open(s.Key.Name)

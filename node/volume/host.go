@@ -80,7 +80,7 @@ func (h *Host) Path(r Request) string {
 		return filepath.Clean(r.Volume.HostPath.Path)
 	}
 	if r.Volume.PersistentVolumeClaim != nil {
-		return h.claimPath(claimKey(r))
+		return h.ClaimPath(claimKey(r))
 	}
 	if dir := folder(r.Volume); dir != "" {
 		return filepath.Join(h.podDir(r.UID), dir, r.Volume.Name)
