@@ -9,3 +9,6 @@ func Patterns(a Answers) (list []string) {
 	}
 	return list
 }
+
+// MaxEntries is how many entries of a folder are listed.
+const MaxEntries = maxEntries

@@ -16,7 +16,7 @@ import (
 )
 
 // maxEntries is how many entries of a folder are listed.
-const maxEntries = 10_000
+const maxEntries = 2000
 
 // logFolder answers /logs/: files of the machine's log folder and lists of its
 // folders. Nothing outside the folder can be named, nor is a link followed out of it.
