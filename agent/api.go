@@ -88,15 +88,21 @@ func (p *parts) syncLoop(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, loopAnswers)
 	defer cancel()
 	last, period, err := p.loop.Looked(asked)
-	switch since := time.Since(last); {
+	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("the loop does not answer for %s", loopAnswers)
-	case since > period+listingTime:
-		return fmt.Errorf("the containers were not listed for %s (which is done every %s)", since.Truncate(time.Second), period)
 	}
-	return nil
+	return overdue(time.Since(last), period)
+}
+
+// overdue says so where the last look was too long ago.
+func overdue(since, period time.Duration) error {
+	if since <= period+listingTime {
+		return nil
+	}
+	return fmt.Errorf("the containers were not listed for %s (which is done every %s)", since.Truncate(time.Second), period)
 }
 
 // foundPod is a pod as it is now.

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWhereTheSecurePortIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		address     string
+		credentials bool
+		want        string
+	}{
+		"everywhere":                 {"0.0.0.0", true, "0.0.0.0"},
+		"everywhere, nobody known":   {"0.0.0.0", false, "127.0.0.1"},
+		"one, nobody known":          {"10.0.0.1", false, "127.0.0.1"},
+		"IPv6, nobody known":         {"::", false, "::1"},
+		"mapped, nobody known":       {"::ffff:10.0.0.1", false, "127.0.0.1"},
+		"loopback":                   {"127.0.0.2", false, "127.0.0.2"},
+		"loopback, somebody known":   {"127.0.0.2", true, "127.0.0.2"},
+		"no address, somebody known": {"", true, "127.0.0.1"},
+	} {
+		var said strings.Builder
+		a := APIConfig{Address: c.address, Callers: Callers{Anonymous: true}}.complete()
+		if c.credentials {
+			a.Callers.Tokens = "/tokens"
+		}
+		got := a.secureAddress(slog.New(slog.NewTextHandler(&said, nil)))
+		told := strings.Contains(said.String(), "nobody has credentials")
+		if got != c.want || told != (c.address != "" && got != c.address) {
+			t.Errorf("%s: %s, want %s; said %q", name, got, c.want, &said)
+		}
+	}
+}
+
+func TestAPortInUseNamesItsHolder(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("port %d for healthz: in use by %s (process %d)", port, strings.TrimSpace(string(comm)), os.Getpid())
+	if _, err := listen("healthz", "127.0.0.1", port, 1); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWhenTheLoopIsIll(t *testing.T) {
+	for since, ill := range map[time.Duration]bool{
+		0: false, 5 * time.Minute: false, 6 * time.Minute: false, 6*time.Minute + time.Second: true, 24 * time.Hour: true,
+	} {
+		if err := overdue(since, 5*time.Minute); (err != nil) != ill {
+			t.Errorf("%s after the last look: %v", since, err)
+		}
+	}
+}
