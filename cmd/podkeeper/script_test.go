@@ -7,7 +7,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -63,6 +65,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve-state": func(ts *testscript.TestScript, _ bool, args []string) { serverOf(ts).serve(ts, args) },
+			"serve-page":  func(ts *testscript.TestScript, _ bool, args []string) { serverOf(ts).servePage(ts, args) },
 			"await-watch": func(ts *testscript.TestScript, _ bool, _ []string) { serverOf(ts).awaitWatch(ts) },
 			"stop-state":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(serverOf(ts).stop()) },
 		},
@@ -75,6 +78,8 @@ func TestScripts(t *testing.T) {
 //	                   serves the server.State in FILE on the socket s, the
 //	                   server.Events in EVENTS, and what INVENTORY has; served
 //	                   already, they are the next
+//	serve-page PATH FILE
+//	                   serves FILE under a path of the kubelet API
 //	await-watch        waits until a client waits for the next state
 //	stop-state         stops serving
 type stateServer struct {
@@ -83,6 +88,7 @@ type stateServer struct {
 	stop   func() error
 
 	mu      sync.Mutex
+	pages   map[string]string
 	state   server.State
 	events  server.Events
 	stock   stock
@@ -131,7 +137,7 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory()}), slog.New(slog.DiscardHandler))
+		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory(), Kubelet: http.HandlerFunc(s.page)}), slog.New(slog.DiscardHandler))
 	}()
 	once := sync.OnceValue(func() error {
 		cancel()
@@ -145,6 +151,30 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 		return err
 	}
 	s.env.Defer(func() { _ = once() })
+}
+
+// servePage has a path of the kubelet API answered with a file.
+func (s *stateServer) servePage(ts *testscript.TestScript, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: serve-page PATH FILE")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages == nil {
+		s.pages = make(map[string]string)
+	}
+	s.pages[args[0]] = ts.ReadFile(args[1])
+}
+
+func (s *stateServer) page(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	text, ok := s.pages[r.URL.Path]
+	s.mu.Unlock()
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = io.WriteString(w, text) // an error is a client that went away
 }
 
 func (s *stateServer) awaitWatch(ts *testscript.TestScript) {
