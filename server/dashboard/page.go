@@ -73,7 +73,7 @@ const (
 var assets embed.FS
 
 // The login page, which is all that answers without a session.
-var loginPage = []string{"/login.js", "/key.js", "/theme.js", "/look.css", "/login.css", "/icon.svg"}
+var loginPage = []string{"/login.js", "/key.js", "/early.js", "/look.css", "/login.css", "/icon.svg"}
 
 // maxStreams is how many answers may be under way that end when the client wishes.
 const maxStreams = 32
@@ -139,10 +139,13 @@ func answer(h handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		var refused *refusal
+		var said *server.StatusError
 		switch {
 		case err == nil:
 		case errors.As(err, &refused):
 			http.Error(w, refused.why, refused.status)
+		case errors.As(err, &said):
+			http.Error(w, said.Message, said.Code)
 		case errors.Is(err, server.ErrNoPod):
 			http.Error(w, err.Error(), http.StatusNotFound)
 		case errors.Is(err, server.ErrNoAgent):

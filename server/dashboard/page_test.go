@@ -147,7 +147,7 @@ func TestWhoIsRefused(t *testing.T) {
 // What has no data is not for everybody either.
 func TestOnlyTheLoginPageIsForEverybody(t *testing.T) {
 	paths := map[string]int{
-		"GET /": 200, "GET /login.js": 200, "GET /key.js": 200, "GET /theme.js": 200, "GET /look.css": 200, "GET /login.css": 200, "GET /icon.svg": 200,
+		"GET /": 200, "GET /login.js": 200, "GET /key.js": 200, "GET /early.js": 200, "GET /look.css": 200, "GET /login.css": 200, "GET /icon.svg": 200,
 		"GET /app.js": 401, "GET /app.css": 401, "GET /app.html": 401, "GET /login.html": 401, "GET /live": 401, "GET /nothing": 401,
 		"GET /pods/a/b/log/c": 401, "POST /pods/a/b/restart": 401, "GET //": 401, "GET /../page.go": 401, "GET /assets/": 401,
 		"POST /": 405, "GET /login": 404, "DELETE /live": 401, "POST /live": 401,

@@ -134,6 +134,9 @@ func why(p server.Pod, containers []containerView) string {
 }
 
 func notes(p server.Pod) (list []string) {
+	if !p.Held.IsZero() {
+		list = append(list, "Stopped by hand, until it is started.")
+	}
 	if p.Removing {
 		list = append(list, "Nothing supplies it any more.")
 	}

@@ -14,8 +14,7 @@ type usageView struct {
 // useView is what one thing uses.
 type useView struct {
 	At int64 `json:"at"`
-	// CPU is the time used in all, in nanoseconds; what is used now follows from two
-	// of them.
+	// CPU is in billionths of one, and absent until two looks can be compared.
 	CPU *uint64 `json:"cpu,omitempty"`
 	// Memory is the working set in bytes, Free what there is beside it.
 	Memory *uint64 `json:"memory,omitempty"`
@@ -26,11 +25,11 @@ type useView struct {
 
 // diskView is a filesystem.
 type diskView struct {
-	Name       string  `json:"name"`
-	Free       *uint64 `json:"free"`
-	Size       *uint64 `json:"size"`
-	InodesFree *uint64 `json:"inodesFree,omitempty"`
-	Inodes     *uint64 `json:"inodes,omitempty"`
+	Name       string `json:"name"`
+	Free       uint64 `json:"free"`
+	Size       uint64 `json:"size"`
+	InodesFree uint64 `json:"inodesFree,omitempty"`
+	Inodes     uint64 `json:"inodes,omitempty"` // 0 is unknown
 }
 
 func viewUsage(s *stats.Summary) usageView {
@@ -44,24 +43,35 @@ func viewUsage(s *stats.Summary) usageView {
 		}
 		v.Pods[p.PodRef.Namespace+"/"+p.PodRef.Name] = use
 	}
-	disk := func(name string, fs *stats.FsStats) {
-		if fs != nil && fs.AvailableBytes != nil && fs.CapacityBytes != nil {
-			v.Disks = append(v.Disks, diskView{name, fs.AvailableBytes, fs.CapacityBytes, fs.InodesFree, fs.Inodes})
-		}
-	}
-	disk("volumes and logs", s.Node.Fs)
+	v.Disks = addDisk(v.Disks, "volumes, logs", s.Node.Fs)
 	if r := s.Node.Runtime; r != nil {
-		disk("images", r.ImageFs)
-		if r.ContainerFs != nil && r.ImageFs != nil && *r.ContainerFs != *r.ImageFs {
-			disk("containers", r.ContainerFs)
-		}
+		v.Disks = addDisk(v.Disks, "images", r.ImageFs)
+		v.Disks = addDisk(v.Disks, "containers", r.ContainerFs)
 	}
 	return v
 }
 
+// addDisk adds a filesystem, to one of the list if that is the same.
+func addDisk(list []diskView, name string, fs *stats.FsStats) []diskView {
+	if fs == nil || fs.AvailableBytes == nil || fs.CapacityBytes == nil {
+		return list
+	}
+	d := diskView{Name: name, Free: *fs.AvailableBytes, Size: *fs.CapacityBytes}
+	if fs.InodesFree != nil && fs.Inodes != nil {
+		d.InodesFree, d.Inodes = *fs.InodesFree, *fs.Inodes
+	}
+	for i, other := range list {
+		if other.Name = d.Name; other == d {
+			list[i].Name += ", " + name
+			return list
+		}
+	}
+	return append(list, d)
+}
+
 func viewUse(cpu *stats.CPUStats, memory *stats.MemoryStats) (v useView) {
 	if cpu != nil {
-		v.At, v.CPU = millis(cpu.Time.Time), cpu.UsageCoreNanoSeconds
+		v.At, v.CPU = millis(cpu.Time.Time), cpu.UsageNanoCores
 	}
 	if memory != nil {
 		v.Memory, v.Free = memory.WorkingSetBytes, memory.AvailableBytes

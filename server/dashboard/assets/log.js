@@ -5,6 +5,7 @@ import { podLink } from "./pods.js";
 import { findPod, store } from "./store.js";
 
 const tail = 500;
+const retry = 1000;
 // More lines than this are not kept, longer ones are cut.
 const maxLines = 5000;
 const maxLine = 8000;
@@ -84,7 +85,10 @@ export function logView(at, wanted) {
       }
       if (mine === open) setText(said, previous ? "This attempt has ended." : "The log has ended.");
     } catch (err) {
-      if (mine === open && err.name !== "AbortError") setText(said, err.status ? err.message : "The log cannot be read: " + err.message);
+      if (mine !== open || err.name === "AbortError") return;
+      setText(said, err.status ? err.message : "The log broke off; trying again.");
+      // The page of an agent that is away begins anew when it is back.
+      if (!err.status && store.link === "live") setTimeout(() => mine === open && start(), retry);
     }
   }
 

@@ -6,16 +6,23 @@ const field = document.getElementById("token");
 const say = document.getElementById("say");
 
 async function enter(token) {
-  let answer;
-  try {
-    answer = await fetch("/login", { method: "POST", body: token });
-  } catch {
-    return wrong("Nobody answers here any more: run podkeeper dashboard again.");
-  }
+  const answer = await send(token);
+  if (!answer) return wrong("Nobody answers here any more: run podkeeper dashboard again.");
   const text = await answer.text();
   if (!answer.ok) return wrong(sentence(text) + " Run podkeeper dashboard again for another one.");
   keepKey(text);
   location.replace("/");
+}
+
+// send tries it more than once: what the browser drops (see early.js) was not sent.
+async function send(token) {
+  for (let left = 4; left > 0; left--) {
+    try {
+      return await fetch("/login", { method: "POST", body: token });
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+  }
 }
 
 function wrong(text) {

@@ -51,24 +51,27 @@ function updatePressure(item, c) {
 }
 
 function makeDisk(d) {
-  const parts = [["space", el("meter", { min: 0, max: 1, "aria-label": `Space used: ${d.name}` }), el("span")],
-    ["inodes", el("meter", { min: 0, max: 1, "aria-label": `Inodes used: ${d.name}` }), el("span")]];
-  const rows = parts.map(([label, meter, text]) => el("div", { class: "meter" }, el("span", { class: "quiet" }, label), meter, text));
-  const card = el("article", { class: "card", "aria-label": `Disk of ${d.name}` }, el("h3", {}, d.name), rows);
-  return Object.assign(card, { parts, rows });
+  const gauges = ["space", "inodes"].map((label) => {
+    const bar = el("div");
+    const gauge = el("div", { class: "gauge", role: "meter", "aria-label": `${label} used on ${d.name}`, "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+    const text = el("span");
+    return { row: el("div", { class: "meter" }, el("span", { class: "quiet" }, label), gauge, text), gauge, bar, text };
+  });
+  const card = el("article", { class: "card", "aria-label": `Disk of ${d.name}` }, el("h3", {}, d.name), gauges.map((g) => g.row));
+  return Object.assign(card, { gauges });
 }
 
 function updateDisk(card, d) {
-  fill(card, 0, d.free, d.size, bytes);
-  fill(card, 1, d.inodesFree, d.inodes, (n) => n.toLocaleString());
+  fill(card.gauges[0], d.free, d.size, `${bytes(d.free)} of ${bytes(d.size)} free`);
+  fill(card.gauges[1], d.inodesFree, d.inodes, `${Math.floor((100 * d.inodesFree) / d.inodes)}% free`);
 }
 
-function fill(card, i, free, size, format) {
-  const [, meter, text] = card.parts[i];
-  show(card.rows[i], Boolean(size));
+function fill({ row, gauge, bar, text }, free, size, words) {
+  show(row, Boolean(size));
   if (!size) return;
-  const used = (size - free) / size;
-  setAttribute(meter, "value", used.toFixed(3));
-  setAttribute(meter, "class", used > 0.9 ? "bad" : used > 0.8 ? "busy" : "good");
-  setText(text, `${format(free)} of ${format(size)} free`);
+  const used = Math.round((100 * (size - free)) / size);
+  setAttribute(gauge, "aria-valuenow", String(used));
+  setAttribute(gauge, "class", `gauge ${used > 90 ? "bad" : used > 80 ? "busy" : "good"}`);
+  bar.style.width = `${used}%`;
+  setText(text, words);
 }

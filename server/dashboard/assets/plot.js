@@ -6,6 +6,22 @@ const width = 300;
 const height = 60;
 // Two points further apart than this have a gap between them.
 const gap = 20000;
+const minute = 60000;
+
+// begin is where a plot begins that shows at most so many minutes, and fewer as long
+// as there is less to show.
+function begin(points, until, most) {
+  const have = points.length ? (until - points[0].at) / minute : 0;
+  return until - minute * ([1, 2, 5, 10].find((m) => m >= have && m <= most) || most);
+}
+
+// above returns a round number that is not below n: of bytes one of two's powers, else
+// 1, 2, 3 or 5 of a power of ten.
+export function above(n, ofBytes) {
+  if (ofBytes) return 2 ** Math.ceil(Math.log2(n));
+  const power = 10 ** Math.floor(Math.log10(n));
+  return power * [1, 2, 3, 5, 10].find((m) => m * power >= n * 0.999);
+}
 
 // path draws points, which have at, as a line and as the area below it.
 function path(points, value, from, until, top) {
@@ -44,7 +60,7 @@ export function spark(value, least) {
   const update = (points) => {
     const until = now();
     const top = points.reduce((most, p) => Math.max(most, p[value] || 0), least);
-    const drawn = path(points, value, until - 300000, until, top);
+    const drawn = path(points, value, begin(points, until, 5), until, top);
     setAttribute(line, "d", drawn.line);
     setAttribute(area, "d", drawn.area);
   };
@@ -62,13 +78,14 @@ export function plot({ title, value, least, format, span = 600000 }) {
   const figure = el("span", { class: "figure" });
   const beside = el("span", { class: "quiet" });
   const topLabel = el("span", { class: "top" });
+  const since = el("span");
   const empty = el("p", { class: "quiet empty" }, "Gathering…");
   const field = el("div", { class: "field" }, canvas(grid, area, line, limitLine, cross), topLabel, empty);
   const node = el(
     "figure", { class: "plot" },
     el("figcaption", {}, el("span", { class: "title" }, title), figure, beside),
     field,
-    el("div", { class: "ends quiet", "aria-hidden": "true" }, el("span", {}, `${span / 60000} min ago`), el("span", {}, "now")),
+    el("div", { class: "ends quiet", "aria-hidden": "true" }, since, el("span", {}, "now")),
   );
   let points = [];
   let limit = 0;
@@ -76,16 +93,20 @@ export function plot({ title, value, least, format, span = 600000 }) {
 
   const draw = () => {
     const until = now();
-    const from = until - span;
+    const from = begin(points, until, 15);
+    const span = until - from;
     const seen = points.filter((p) => p.at >= from && p[value] !== undefined && p[value] !== null);
     const most = seen.reduce((m, p) => Math.max(m, p[value]), least);
     // The limit is in the picture where that leaves something to see of the rest.
-    const top = limit && limit < most * 8 ? Math.max(limit, most) * 1.05 : most * 1.15;
-    const drawn = path(seen, value, from, until, top);
+    const withLimit = limit > 0 && limit < most * 8;
+    const top = withLimit ? Math.max(limit, most) : above(most * 1.05, value === "memory");
+    const drawn = path(seen, value, from, until, top * (withLimit ? 1.08 : 1));
     setAttribute(line, "d", drawn.line);
     setAttribute(area, "d", drawn.area);
-    setAttribute(limitLine, "d", limit && limit <= top ? `M0 ${(height - (limit / top) * (height - 2) - 1).toFixed(1)}H${width}` : "");
+    setAttribute(limitLine, "d", withLimit ? `M0 ${(height - (limit / top / 1.08) * (height - 2) - 1).toFixed(1)}H${width}` : "");
+    setText(since, `${Math.round(span / minute)} min ago`);
     setText(topLabel, seen.length ? format(top) : "");
+    topLabel.classList.toggle("limited", withLimit);
     show(empty, seen.length < 2);
     let shown = seen.at(-1);
     let when = "";

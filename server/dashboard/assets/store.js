@@ -95,17 +95,12 @@ function add(key, use) {
   if (!points) store.past.set(key, (points = []));
   const last = points.at(-1);
   if (last && use.at <= last.at) return;
-  const point = { at: use.at, total: use.cpu, memory: use.memory, cpu: undefined };
-  // A count that is smaller than before began anew.
-  if (last && use.cpu >= last.total && use.at - last.at < 60000) {
-    point.cpu = (use.cpu - last.total) / ((use.at - last.at) * 1e6);
-  }
-  points.push(point);
+  points.push({ at: use.at, cpu: use.cpu === undefined ? undefined : use.cpu / 1e9, memory: use.memory });
   if (points.length > maxPoints) points.shift();
 }
 
 // series returns the past of one thing: "node", namespace/name, or
-// namespace/name/container. Points have at, cpu (of one CPU) and memory (bytes).
+// namespace/name/container. Points have at, cpu (1 is one of them) and memory (bytes).
 export const series = (key) => store.past.get(key) || [];
 
 export const podKey = (pod) => `${pod.namespace}/${pod.name}`;
