@@ -19,6 +19,8 @@ const (
 	retry = time.Second
 	// usageEvery is how often it is asked what pods use.
 	usageEvery = 5 * time.Second
+	// nodeEvery is how often it is asked for the node's conditions.
+	nodeEvery = 15 * time.Second
 	// beat is how often a client is told something even if there is nothing: it
 	// knows then that the page is still served, and this side that it is there.
 	beat = 10 * time.Second
@@ -38,7 +40,8 @@ type message struct {
 	Events *eventChange `json:"events,omitempty"`
 	Usage  *usageView   `json:"usage,omitempty"`
 	// NoUsage says why there is none.
-	NoUsage string `json:"noUsage,omitempty"`
+	NoUsage string       `json:"noUsage,omitempty"`
+	Machine *machineView `json:"machine,omitempty"`
 }
 
 // stateChange has the pods that are new or other than before, and those that are gone.
@@ -76,6 +79,9 @@ func (p *page) live(w http.ResponseWriter, r *http.Request) error {
 	g.Go(func() error { p.tellEvents(ctx, tell); return nil })
 	if p.Usage != nil {
 		g.Go(func() error { p.tellUsage(ctx, tell); return nil })
+	}
+	if p.Node != nil {
+		g.Go(func() error { p.tellMachine(ctx, tell); return nil })
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := newWriter(w)
@@ -199,6 +205,17 @@ func (p *page) tellUsage(ctx context.Context, tell func(message)) {
 			tell(message{Usage: &view})
 		}
 		pause(ctx, usageEvery)
+	}
+}
+
+// tellMachine leaves it at what was told last while there is no answer.
+func (p *page) tellMachine(ctx context.Context, tell func(message)) {
+	for ctx.Err() == nil {
+		if node, err := p.Node(ctx); err == nil {
+			view := viewMachine(node)
+			tell(message{Machine: &view})
+		}
+		pause(ctx, nodeEvery)
 	}
 }
 

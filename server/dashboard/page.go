@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -28,6 +29,8 @@ type Answers struct {
 	Events func(ctx context.Context, after uint64) (server.Events, error)
 	// Usage returns what the machine and its pods use. nil: there are no plots.
 	Usage func(ctx context.Context) (*stats.Summary, error)
+	// Node returns the machine with its conditions. nil: they are not shown.
+	Node func(ctx context.Context) (*v1.Node, error)
 	// Log opens what a container wrote.
 	Log func(ctx context.Context, at pod.Key, container string, how LogOptions) (io.ReadCloser, error)
 	// Line is a pod in the words that get pods has for it.

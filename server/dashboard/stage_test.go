@@ -23,10 +23,8 @@ import (
 	"github.com/podkeeper/podkeeper/server/dashboard"
 )
 
-// stage is an agent of which the test says what it knows, and a page that shows it.
-type stage struct {
-	url  string
-	stop func()
+// model is an agent of which the test says what it knows.
+type model struct {
 	// opened has each log that is read, to be written to.
 	opened chan openLog
 	done   chan string // what was done to pods
@@ -39,25 +37,34 @@ type stage struct {
 	changed chan struct{} // closed at the next change
 }
 
+// stage is a model, and a page that shows it.
+type stage struct {
+	*model
+	url  string
+	stop func()
+}
+
 type openLog struct {
 	of  string
 	how dashboard.LogOptions
 	w   *io.PipeWriter
 }
 
-func newStage(t *testing.T, actions bool, pods ...server.Pod) *stage {
-	t.Helper()
-	s := &stage{
+func newModel(pods ...server.Pod) *model {
+	return &model{
 		opened: make(chan openLog, 10), done: make(chan string, 10), changed: make(chan struct{}),
 		state:  server.State{Revision: 1, Version: "v1", Ready: true, Online: true, NodeName: "vm", RootDir: "/r", Pods: pods},
 		events: server.Events{Revision: 1},
 	}
+}
+
+func (s *model) answers(actions bool) dashboard.Answers {
 	a := dashboard.Answers{
 		State: s.getState, Events: s.getEvents, Usage: s.usage, Log: s.log, Actions: []string{"restart", "stop", "start"},
 		Line: func(p server.Pod) dashboard.Line {
-			line := dashboard.Line{Status: p.Pod.Status.Reason, Tone: dashboard.Bad, Ready: "0/1"}
+			line := dashboard.Line{Status: p.Pod.Status.Reason, Tone: dashboard.Bad, Ready: "0/1", Restarts: int(p.Pod.Status.ContainerStatuses[0].RestartCount)}
 			if p.Pod.Status.Phase == v1.PodRunning {
-				line = dashboard.Line{Status: "Running", Tone: dashboard.Good, Ready: "1/1"}
+				line.Status, line.Tone, line.Ready = "Running", dashboard.Good, "1/1"
 			}
 			return line
 		},
@@ -68,11 +75,17 @@ func newStage(t *testing.T, actions bool, pods ...server.Pod) *stage {
 			return nil
 		}
 	}
+	return a
+}
+
+func newStage(t *testing.T, actions bool, pods ...server.Pod) *stage {
+	t.Helper()
+	s := &stage{model: newModel(pods...)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, token := dashboard.New(netip.MustParseAddrPort(listener.Addr().String()), a)
+	handler, token := dashboard.New(netip.MustParseAddrPort(listener.Addr().String()), s.answers(actions))
 	s.url = "http://" + listener.Addr().String() + "/#" + token
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -88,7 +101,7 @@ func newStage(t *testing.T, actions bool, pods ...server.Pod) *stage {
 }
 
 // set changes what the agent knows.
-func (s *stage) set(change func()) {
+func (s *model) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
@@ -98,7 +111,7 @@ func (s *stage) set(change func()) {
 	s.changed = make(chan struct{})
 }
 
-func (s *stage) happen(about server.Pod, reason, message string) {
+func (s *model) happen(about server.Pod, reason, message string) {
 	s.set(func() {
 		e := v1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: about.Pod.Namespace, Name: fmt.Sprintf("e.%d", s.state.Revision)},
@@ -110,7 +123,7 @@ func (s *stage) happen(about server.Pod, reason, message string) {
 	})
 }
 
-func (s *stage) getState(ctx context.Context, after uint64) (server.State, error) {
+func (s *model) getState(ctx context.Context, after uint64) (server.State, error) {
 	for {
 		s.mu.Lock()
 		state, changed, away := s.state, s.changed, s.away
@@ -130,7 +143,7 @@ func (s *stage) getState(ctx context.Context, after uint64) (server.State, error
 	}
 }
 
-func (s *stage) getEvents(ctx context.Context, after uint64) (server.Events, error) {
+func (s *model) getEvents(ctx context.Context, after uint64) (server.Events, error) {
 	state, err := s.getState(ctx, after)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +151,7 @@ func (s *stage) getEvents(ctx context.Context, after uint64) (server.Events, err
 }
 
 // usage is more each time.
-func (s *stage) usage(context.Context) (*stats.Summary, error) {
+func (s *model) usage(context.Context) (*stats.Summary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used++
@@ -157,7 +170,7 @@ func (s *stage) usage(context.Context) (*stats.Summary, error) {
 	return found, nil
 }
 
-func (s *stage) log(ctx context.Context, at pod.Key, container string, how dashboard.LogOptions) (io.ReadCloser, error) {
+func (s *model) log(ctx context.Context, at pod.Key, container string, how dashboard.LogOptions) (io.ReadCloser, error) {
 	if container != "app" {
 		return nil, &server.StatusError{Code: 404, Message: "no container " + container}
 	}

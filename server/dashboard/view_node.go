@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,6 +27,32 @@ func viewNode(s server.State, actions []string) nodeView {
 	return nodeView{
 		Name: s.NodeName, Version: s.Version, RootDir: s.RootDir, Ready: s.Ready, Online: s.Online, Actions: append([]string{}, actions...),
 	}
+}
+
+// machineView is what the machine has, and is short of.
+type machineView struct {
+	CPUs       float64         `json:"cpus"`
+	Memory     int64           `json:"memory"` // in bytes
+	System     string          `json:"system,omitempty"`
+	Conditions []conditionView `json:"conditions"`
+}
+
+func viewMachine(n *v1.Node) machineView {
+	info := n.Status.NodeInfo
+	v := machineView{
+		CPUs: n.Status.Capacity.Cpu().AsApproximateFloat64(), Memory: n.Status.Capacity.Memory().Value(),
+		System:     strings.Join(slices.DeleteFunc([]string{info.OSImage, info.KernelVersion, info.ContainerRuntimeVersion}, func(s string) bool { return s == "" }), " · "),
+		Conditions: []conditionView{},
+	}
+	for _, c := range n.Status.Conditions {
+		// All but one of them are true when something is wrong.
+		well := v1.ConditionFalse
+		if c.Type == v1.NodeReady {
+			well = v1.ConditionTrue
+		}
+		v.Conditions = append(v.Conditions, conditionView{Type: string(c.Type), OK: c.Status == well, Message: cmp.Or(c.Message, c.Reason)})
+	}
+	return v
 }
 
 // sourceView is where pods come from.

@@ -12,26 +12,25 @@ export function nodeView() {
   const none = el("p", { class: "quiet none" });
   const disks = el("div", { class: "cards" });
   const pressures = el("ul", { class: "conditions" });
-  const pressurePart = el("section", {}, el("h2", {}, "Pressure"), pressures);
+  const pressurePart = el("section", {}, el("h2", {}, "Conditions"), pressures);
   const diskPart = el("section", {}, el("h2", {}, "Disks"), disks);
   const name = el("h1", { tabindex: "-1" }, "Node");
   const node = el("div", { class: "view" }, name, facts, el("div", { class: "parts" }, none, pressurePart, plots, diskPart));
 
   function update() {
-    const { node: known, usage } = store;
+    const { node: known, usage, machine } = store;
     if (known) {
       setText(name, known.name);
       setText(facts, [known.version && `podkeeper ${known.version}`, known.rootDir, known.online ? "engine answers" : "engine away",
-        count(store.pods.size, "pod")].filter(Boolean).join(" · "));
+        count(store.pods.size, "pod"), machine?.system].filter(Boolean).join(" · "));
     }
-    keep(pressures, known?.conditions || [], (c) => c.type, makePressure, updatePressure);
-    show(pressurePart, Boolean(known?.conditions?.length));
+    keep(pressures, machine?.conditions || [], (c) => c.type, makePressure, updatePressure);
+    show(pressurePart, Boolean(machine?.conditions.length));
     setText(none, store.noUsage ? `What the node uses is not known: ${store.noUsage}` : "");
     show(none, Boolean(store.noUsage));
     show(plots, usage !== null || !store.noUsage);
-    cpu.update(series("node"));
-    const { memory: used, free } = usage?.node || {};
-    memory.update(series("node"), used !== undefined && free !== undefined ? used + free : 0);
+    cpu.update(series("node"), machine?.cpus);
+    memory.update(series("node"), machine?.memory);
     keep(disks, usage?.disks || [], (d) => d.name, makeDisk, updateDisk);
     show(diskPart, Boolean(usage?.disks?.length));
   }
@@ -47,7 +46,7 @@ function makePressure(c) {
 
 function updatePressure(item, c) {
   item.dot.className = `dot ${c.ok ? "good" : "bad"}`;
-  setText(item.text, c.message || (c.ok ? "well" : "under pressure"));
+  setText(item.text, c.message || (c.ok ? "well" : "not well"));
 }
 
 function makeDisk(d) {

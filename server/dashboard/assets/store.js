@@ -8,6 +8,7 @@ export const store = {
   skew: 0, // of the server's clock against ours
   asOf: 0, // when the agent was last heard of
   node: null,
+  machine: null, // what it has, and is short of
   sources: [],
   pods: new Map(), // by id
   events: new Map(), // by id, the one that happened least lately first
@@ -49,6 +50,7 @@ export function fold(message) {
   if (message.state) foldState(message.state);
   if (message.events) foldEvents(message.events);
   if (message.usage) foldUsage(message.usage);
+  if (message.machine) store.machine = message.machine;
   if (message.noUsage) store.noUsage = message.noUsage;
   if (store.link === "live") store.asOf = now();
   changed();
