@@ -13,6 +13,7 @@ need ip iproute2       # network namespaces for a private engine
 need iptables iptables # what that engine's networks need
 need dbus-daemon dbus-daemon # a message bus of the tests' own
 need docker-registry docker-registry # images to pull, on loopback
+need chromium chromium # the dashboard, as a person has it
 
 [ -n "$missing" ] || exit 0
 out=$(mktemp)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -71,13 +72,13 @@ func (c *cli) serveDashboard(ctx context.Context, l location, at netip.AddrPort,
 	// In the fragment the token is sent to nobody, and is in no log or Referer.
 	c.out.printf("http://%s/#%s\n", at, token)
 	c.err.printf("Open this link in a browser; it works once. Ctrl-C ends the dashboard.\n")
-	return dashboard.Serve(ctx, listener, handler)
+	return server.Serve(ctx, listener, handler, slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 }
 
 // dashboardAnswers asks the agent through its socket.
 func dashboardAnswers(agent *server.Client, allowActions bool) dashboard.Answers {
 	a := dashboard.Answers{
-		State: agent.State, Events: agent.Events,
+		State: agent.State, Events: agent.Events, Node: agent.Node,
 		Usage: func(ctx context.Context) (*stats.Summary, error) {
 			body, err := agent.Get(ctx, "/stats/summary", nil)
 			if err != nil {

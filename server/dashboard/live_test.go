@@ -165,13 +165,17 @@ func TestLiveSaysThatTheAgentIsAway(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		// Another agent counts anew, and what it knows is all there is.
 		s.set(func() { s.away, s.state.Revision, s.state.Pods = false, 0, []server.Pod{running("db")} })
-		m := l.next(func(m told) bool { return m.State != nil })
-		if !m.State.Whole || len(m.State.Pods) != 1 || m.State.Pods[0].Name != "db" {
-			t.Errorf("back: %+v", m.State)
+		var state, events told
+		for state.State == nil || events.Events == nil {
+			m := l.next(func(m told) bool { return m.State != nil || m.Events != nil })
+			if m.State != nil {
+				state = m
+			} else {
+				events = m
+			}
 		}
-		e := l.next(func(m told) bool { return m.Events != nil })
-		if !e.Events.Whole {
-			t.Errorf("back: %+v", e.Events)
+		if !state.State.Whole || len(state.State.Pods) != 1 || state.State.Pods[0].Name != "db" || !events.Events.Whole {
+			t.Errorf("back: %+v, %+v", state.State, events.Events)
 		}
 	})
 }
@@ -198,9 +202,9 @@ func TestLiveTellsEventsUsageAndConditions(t *testing.T) {
 		if !slices.Equal(well, []string{"Ready", "DiskPressure"}) {
 			t.Errorf("well: %q", well)
 		}
-		began := time.Now()
 		usage := func(m told) bool { return m.Usage != nil }
 		first := l.next(usage)
+		began := time.Now()
 		second := l.next(usage)
 		if took := time.Since(began); took != 5*time.Second || second.Usage.Node.CPU != first.Usage.Node.CPU+100e6 {
 			t.Errorf("after %v: %+v, %+v", took, first.Usage, second.Usage)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -89,7 +90,7 @@ func newStage(t *testing.T, actions bool, pods ...server.Pod) *stage {
 	s.url = "http://" + listener.Addr().String() + "/#" + token
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- dashboard.Serve(ctx, listener, handler) }()
+	go func() { ended <- server.Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
