@@ -20,6 +20,7 @@ import (
 func (p *parts) kubelet() kubeletapi.Answers {
 	a := kubeletapi.Answers{
 		Pods: p.pods, RunningPods: p.runningPods, SyncLoop: p.syncLoop, Summary: p.summary, Metrics: p.pages(),
+		Exec: p.execStream, Attach: p.attachStream, PortForward: p.portForward, Run: p.runInContainer,
 		About:     kubeletapi.About{Version: p.cfg.Version, Started: time.Now()},
 		Profiling: p.cfg.API.Profiling,
 	}

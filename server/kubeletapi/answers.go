@@ -23,6 +23,9 @@ type Answers struct {
 	RunningPods func(ctx context.Context) ([]*v1.Pod, error)
 	// SyncLoop is why the loop does not do its work; nil is that it does.
 	SyncLoop func(ctx context.Context) error
+	// Exec, Attach and PortForward take the connection over; on an error they have sent
+	// nothing. Run answers with what a command wrote.
+	Exec, Attach, PortForward, Run Streamed
 	// Config is the effective configuration as a KubeletConfiguration, its secrets
 	// masked; it becomes JSON.
 	Config any
@@ -35,6 +38,12 @@ type Answers struct {
 	// NoDebugging refuses what reads or acts in containers (see debugging).
 	NoDebugging bool
 }
+
+// Streamed answers a request about a target in its own way, by a package that knows
+// the protocol.
+type Streamed func(w http.ResponseWriter, r *http.Request, t Target) error
+
+func (s Streamed) serve(w http.ResponseWriter, r *http.Request) error { return s(w, r, target(r)) }
 
 // Target is what the path of a request names.
 type Target struct {

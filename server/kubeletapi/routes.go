@@ -35,6 +35,7 @@ type route struct {
 
 var (
 	get       = []string{http.MethodGet}
+	post      = []string{http.MethodPost}
 	getOrPost = []string{http.MethodGet, http.MethodPost}
 )
 
@@ -59,6 +60,15 @@ func routes(a *Answers) []route {
 	add(!a.About.Started.IsZero(), route{get, "/statusz", Full, false, a.statusz})
 	add(a.LogFolder != "", route{get, "/logs/{path...}", ReadOnly, true, a.logFolder})
 	add(a.Profiling, route{getOrPost, "/debug/pprof/{profile...}", Full, true, profile})
+	streamed := func(methods []string, path, rest string, s Streamed) {
+		for _, pattern := range []string{path + "/{namespace}/{pod}" + rest, path + "/{namespace}/{pod}/{uid}" + rest} {
+			add(s != nil, route{methods, pattern, Full, true, s.serve})
+		}
+	}
+	streamed(getOrPost, "/exec", "/{container}", a.Exec)
+	streamed(getOrPost, "/attach", "/{container}", a.Attach)
+	streamed(getOrPost, "/portForward", "", a.PortForward)
+	streamed(post, "/run", "/{container}", a.Run)
 	for i := range list {
 		if a.NoDebugging && debugging(list[i].pattern) {
 			list[i].handle = disabled

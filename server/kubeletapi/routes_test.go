@@ -2,6 +2,7 @@ package kubeletapi_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,10 +30,17 @@ func everything() kubeletapi.Answers {
 		SyncLoop: func(context.Context) error { return nil },
 		Config:   map[string]any{"port": 10250}, About: kubeletapi.About{Version: "v1", Started: time.Now()},
 		LogFolder: ".", Profiling: true,
+		Exec: streamed, Attach: streamed, PortForward: streamed, Run: streamed,
 	}
 }
 
 var blank = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+// streamed answers with what it was asked about.
+func streamed(w http.ResponseWriter, _ *http.Request, t kubeletapi.Target) error {
+	_, err := fmt.Fprintf(w, "%+v", t)
+	return err
+}
 
 func podsOf(pods ...*v1.Pod) func(context.Context) ([]*v1.Pod, error) {
 	return func(context.Context) ([]*v1.Pod, error) { return pods, nil }
@@ -54,6 +62,21 @@ var rows = map[string]struct {
 	"GET /configz":          {"", kubeletapi.Full},
 	"GET /statusz":          {"", kubeletapi.Full},
 	"GET /logs/{path...}":   {"/logs/", kubeletapi.ReadOnly},
+
+	"GET /exec/{namespace}/{pod}/{container}":          {"/exec/default/web/app", kubeletapi.Full},
+	"GET /exec/{namespace}/{pod}/{uid}/{container}":    {"/exec/default/web/u1/app", kubeletapi.Full},
+	"POST /exec/{namespace}/{pod}/{container}":         {"/exec/default/web/app", kubeletapi.Full},
+	"POST /exec/{namespace}/{pod}/{uid}/{container}":   {"/exec/default/web/u1/app", kubeletapi.Full},
+	"GET /attach/{namespace}/{pod}/{container}":        {"/attach/default/web/app", kubeletapi.Full},
+	"GET /attach/{namespace}/{pod}/{uid}/{container}":  {"/attach/default/web/u1/app", kubeletapi.Full},
+	"POST /attach/{namespace}/{pod}/{container}":       {"/attach/default/web/app", kubeletapi.Full},
+	"POST /attach/{namespace}/{pod}/{uid}/{container}": {"/attach/default/web/u1/app", kubeletapi.Full},
+	"GET /portForward/{namespace}/{pod}":               {"/portForward/default/web", kubeletapi.Full},
+	"GET /portForward/{namespace}/{pod}/{uid}":         {"/portForward/default/web/u1", kubeletapi.Full},
+	"POST /portForward/{namespace}/{pod}":              {"/portForward/default/web", kubeletapi.Full},
+	"POST /portForward/{namespace}/{pod}/{uid}":        {"/portForward/default/web/u1", kubeletapi.Full},
+	"POST /run/{namespace}/{pod}/{container}":          {"/run/default/web/app", kubeletapi.Full},
+	"POST /run/{namespace}/{pod}/{uid}/{container}":    {"/run/default/web/u1/app", kubeletapi.Full},
 
 	"GET /debug/pprof/{profile...}":  {"/debug/pprof/heap", kubeletapi.Full},
 	"POST /debug/pprof/{profile...}": {"/debug/pprof/symbol", kubeletapi.Full},
@@ -113,4 +136,33 @@ func call(t *testing.T, access kubeletapi.Access, a kubeletapi.Answers, method, 
 		t.Fatal(err)
 	}
 	return w.Code, string(body)
+}
+
+// Names in paths are read as they are, with a UID and without.
+func TestStreamTargets(t *testing.T) {
+	for path, want := range map[string]string{
+		"/exec/default/web/app":                 "{Namespace:default Pod:web UID: Container:app}",
+		"/exec/default/web/u1/app":              "{Namespace:default Pod:web UID:u1 Container:app}",
+		"/exec/default/web/u1/app/":             "{Namespace:default Pod:web UID:u1 Container:app}",
+		"/attach/default/web/app?tty=1":         "{Namespace:default Pod:web UID: Container:app}",
+		"/portForward/default/web":              "{Namespace:default Pod:web UID: Container:}",
+		"/portForward/default/web/u1":           "{Namespace:default Pod:web UID:u1 Container:}",
+		"/run/default/web/app?cmd=ls":           "{Namespace:default Pod:web UID: Container:app}",
+		"/exec/def%2Fault/web%20x/%7Buid%7D/ap": "{Namespace:def/ault Pod:web x UID:{uid} Container:ap}",
+	} {
+		if code, got := call(t, kubeletapi.Full, everything(), http.MethodPost, path); code != http.StatusOK || got != want {
+			t.Errorf("%s: %d %s, want %s", path, code, got, want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/exec/default/web": http.StatusNotFound, "/exec": http.StatusNotFound, "/portForward/default": http.StatusNotFound,
+		"/exec/a/b/c/d/e": http.StatusNotFound,
+	} {
+		if code, got := call(t, kubeletapi.Full, everything(), http.MethodPost, path); code != want {
+			t.Errorf("%s: %d %s, want %d", path, code, got, want)
+		}
+	}
+	if code, _ := call(t, kubeletapi.Full, everything(), http.MethodGet, "/run/default/web/app"); code != http.StatusMethodNotAllowed {
+		t.Errorf("GET /run: %d", code)
+	}
 }

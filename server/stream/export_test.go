@@ -1,0 +1,4 @@
+package stream
+
+// HungUp is what a connection is asked of which nothing is read.
+var HungUp = hungUp
