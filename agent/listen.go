@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podkeeper/podkeeper/agent/doctor"
@@ -185,5 +184,5 @@ func listen(what, address string, port, connections int) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("port for %s: %w", what, err)
 	}
-	return netutil.LimitListener(l, connections), nil
+	return server.Limit(l, connections), nil
 }
