@@ -1,0 +1,317 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/client-go/util/exec"
+)
+
+// secure has the world's agent serve its kubelet API over TLS, and returns what a
+// client with full access is configured with.
+func (w *world) secure() *rest.Config {
+	w.t.Helper()
+	const token = "a token of this test"
+	tokens := w.path("tokens")
+	writeFile(w.t, tokens, fmt.Sprintf("sha256:%x tester full\n", sha256.Sum256([]byte(token))))
+	port, err := strconv.Atoi(freePort(w.t))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.cfg.API.Port, w.cfg.API.Callers.Tokens = port, tokens
+	return &rest.Config{
+		Host: fmt.Sprintf("https://127.0.0.1:%d", port), BearerToken: token,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	}
+}
+
+// executors are the two ways in which kubectl speaks.
+func executors(t *testing.T, cfg *rest.Config, path string, query url.Values) map[string]remotecommand.Executor {
+	t.Helper()
+	to, err := url.Parse(cfg.Host + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.RawQuery = query.Encode()
+	spdy, err := remotecommand.NewSPDYExecutor(cfg, http.MethodPost, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	websocket, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]remotecommand.Executor{"SPDY": spdy, "WebSocket": websocket}
+}
+
+// kubectl's own code drives exec, attach and port-forward on the secure port.
+func TestStreams(t *testing.T) {
+	w := newWorld(t)
+	cfg := w.secure()
+	w.write("web.yaml", manifest("{name: web}",
+		`{name: app, image: "busybox:stable", command: ["sh", "-c", "cd /tmp && echo hello from the pod > index.html && exec httpd -f -p 127.0.0.1:8080"]}`,
+		`{name: in, image: "busybox:stable", stdin: true, command: [cat]}`))
+	w.start()
+	s := w.await("it runs", runs0("web", "app"), runs0("web", "in"))
+	uid := string(s.Pods[0].Pod.UID)
+	much := make([]byte, 4<<20)
+	if _, err := rand.Read(much); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		path    string
+		command []string
+		stdin   []byte
+		tty     bool
+		out     string
+		code    int
+	}{
+		"input that ends":     {"/exec/default/web/app", []string{"sh", "-c", "cat; echo done"}, []byte("hello\n"), false, "hello\ndone\n", 0},
+		"an exit code":        {"/exec/default/web-" + w.cfg.NodeName + "/app", []string{"sh", "-c", "echo a; exit 3"}, nil, false, "a\n", 3},
+		"much both ways":      {"/exec/default/web/" + uid + "/app", []string{"cat"}, much, false, string(much), 0},
+		"no such command":     {"/exec/default/web/app", []string{"/no/such"}, nil, false, "", 126},
+		"a terminal's input":  {"/exec/default/web/app", []string{"sh", "-c", "test -t 0 && read x && echo got $x; stty size; cat; exit 4"}, []byte("word\n"), true, "", 4},
+		"a size for terminal": {"/exec/default/web/app", []string{"sh", "-c", "until [ \"$(stty size)\" = '40 100' ]; do sleep 0.05; done"}, nil, true, "", 0},
+	} {
+		query := url.Values{"command": test.command, "output": {"1"}}
+		opts := remotecommand.StreamOptions{Tty: test.tty}
+		if test.tty {
+			query.Set("tty", "1")
+			opts.TerminalSizeQueue = &terminal{size: &remotecommand.TerminalSize{Width: 100, Height: 40}}
+		} else {
+			query.Set("error", "1")
+			opts.Stderr = io.Discard
+		}
+		for how := range executors(t, cfg, test.path, query) {
+			var out bytes.Buffer
+			opts.Stdout = &out
+			if test.stdin != nil {
+				query.Set("input", "1")
+				opts.Stdin = bytes.NewReader(test.stdin)
+			}
+			if size, ok := opts.TerminalSizeQueue.(*terminal); ok {
+				size.size = &remotecommand.TerminalSize{Width: 100, Height: 40}
+			}
+			err := executors(t, cfg, test.path, query)[how].StreamWithContext(t.Context(), opts)
+			var exit exec.ExitError
+			if test.code == 0 && err != nil || test.code != 0 && (!errors.As(err, &exit) || exit.ExitStatus() != test.code) {
+				t.Errorf("%s by %s: %v, want exit code %d", name, how, err, test.code)
+			}
+			switch {
+			case test.tty && test.stdin != nil && !strings.Contains(out.String(), "got word"):
+				t.Errorf("%s by %s: it said %q", name, how, out.String())
+			case !test.tty && name != "no such command" && out.String() != test.out:
+				t.Errorf("%s by %s: %d bytes came, want %d", name, how, out.Len(), len(test.out))
+			}
+		}
+	}
+	attachTo(t, cfg)
+	forwardTo(t, cfg)
+	for path, want := range map[string]string{
+		"/exec/default/web/none?command=ls&output=1":                "404 container \"none\" not found",
+		"/exec/default/none/app?command=ls&output=1":                "404 pod \"none\" not found",
+		"/exec/default/web/u2/app?command=ls&output=1":              "404 pod \"web\" not found",
+		"/exec/default/web/app?command=ls&output=1":                 "400 bad request: want an upgrade",
+		"/run/default/web/app?cmd=cat+/tmp/index.html":              "200 hello from the pod\n",
+		"/run/default/web/app?command=sh&command=-c&command=exit+3": "500 command terminated with exit code 3",
+	} {
+		if got := post(t, cfg, path); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	w.stop()
+}
+
+// terminal has one size.
+type terminal struct{ size *remotecommand.TerminalSize }
+
+func (s *terminal) Next() (next *remotecommand.TerminalSize) {
+	next, s.size = s.size, nil
+	return next
+}
+
+func post(t *testing.T, cfg *rest.Config, path string) string {
+	t.Helper()
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	resp, err := client.Post(cfg.Host+path, "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+func attachTo(t *testing.T, cfg *rest.Config) {
+	for how, executor := range executors(t, cfg, "/attach/default/web/in", url.Values{"input": {"1"}, "output": {"1"}}) {
+		input, keyboard := io.Pipe()
+		screen, output := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: input, Stdout: output})
+		}()
+		if _, err := io.WriteString(keyboard, "by "+how); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len("by "+how))
+		if _, err := io.ReadFull(screen, got); err != nil || string(got) != "by "+how {
+			t.Errorf("attached by %s: %q, %v", how, got, err)
+		}
+		cancel()
+		keyboard.Close()
+		<-ended
+	}
+}
+
+func forwardTo(t *testing.T, cfg *rest.Config) {
+	to, err := url.Parse(cfg.Host + "/portForward/default/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel, err := portforward.NewSPDYOverWebsocketDialer(to, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, dialer := range map[string]httpstream.Dialer{
+		"SPDY": spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), "tunnel": tunnel,
+	} {
+		stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080", "0:1"}, stopped, ready, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { ended <- f.ForwardPorts() }()
+		select {
+		case <-ready:
+		case err := <-ended:
+			t.Fatal(err)
+		}
+		ports, err := f.GetPorts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				got, err := page(t, ports[0].Local)
+				if err != nil || got != "hello from the pod\n" {
+					t.Errorf("forwarded by %s: %q, %v", how, got, err)
+				}
+			})
+		}
+		all.Wait()
+		refused, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ports[1].Local))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := refused.Read(make([]byte, 1)); err == nil {
+			t.Errorf("forwarded by %s: a port that nobody listens on answers %d bytes", how, n)
+		}
+		refused.Close()
+		close(stopped)
+		<-ended
+	}
+}
+
+// page asks a port of this machine as a browser would, on a connection of its own.
+func page(t *testing.T, port uint16) (string, error) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// A client that goes away leaves no process in the container, and no descriptor in
+// the agent.
+func TestStreamClientVanishes(t *testing.T) {
+	w := newWorld(t)
+	cfg := w.secure()
+	w.write("web.yaml", manifest("{name: web}", sleeping("app")))
+	w.start()
+	w.await("it runs", runs0("web", "app"))
+	before := sockets(t)
+	for how, executor := range executors(t, cfg, "/exec/default/web/app", url.Values{"command": {"sh", "-c", "echo up; sleep 4711; true"}, "output": {"1"}}) {
+		ctx, cancel := context.WithCancel(t.Context())
+		screen, output := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: output}) }()
+		if _, err := io.ReadFull(screen, make([]byte, 3)); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-ended
+		w.poll("the command "+how+" began has gone", func() bool { return !processRuns("sleep 4711") })
+	}
+	w.poll("no connection is left", func() bool { return sockets(t) <= before })
+	w.stop()
+}
+
+func processRuns(command string) bool {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		data, _ := os.ReadFile(path)
+		if strings.TrimRight(strings.ReplaceAll(string(data), "\x00", " "), " ") == command {
+			return true
+		}
+	}
+	return false
+}
+
+// sockets counts the connections of this process that are established on TCP.
+func sockets(t *testing.T) int {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inodes := map[string]bool{}
+	for _, line := range strings.Split(string(data), "\n") {
+		if f := strings.Fields(line); len(f) > 9 && f[3] == "01" {
+			inodes["socket:["+f[9]+"]"] = true
+		}
+	}
+	n := 0
+	links, _ := filepath.Glob("/proc/self/fd/*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && inodes[to] {
+			n++
+		}
+	}
+	return n
+}
