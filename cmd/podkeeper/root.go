@@ -47,6 +47,7 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 		c.imagesCommand(l), c.collectCommand(l, "gc", server.Collection{Containers: true, Images: true}),
 		c.dashboardCommand(l), c.versionCommand(l),
 	)
+	cmd.AddCommand(c.applyCommand(l), c.editCommand(l))
 	return cmd
 }
 
