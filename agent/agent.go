@@ -17,6 +17,7 @@ import (
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/node/cgroup"
 	"github.com/podkeeper/podkeeper/node/kernel"
+	"github.com/podkeeper/podkeeper/node/logfile"
 	"github.com/podkeeper/podkeeper/node/podlog"
 	"github.com/podkeeper/podkeeper/node/rootdir"
 	"github.com/podkeeper/podkeeper/node/volume"
@@ -148,6 +149,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return sortOutside(ctx, cfg.Node.Groups, log) })
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
+		group.Go(func() error { return p.endings.run(ctx) })
 		group.Go(func() error { return p.evict(ctx, func() {}) })
 		return group.Wait()
 	})
@@ -166,9 +168,12 @@ type parts struct {
 	usage    *usage
 	look     *look
 	counters counts
-	dead     *gc.ContainerCollector
-	images   *gc.ImageCollector
-	dir      *rootdir.Dir // nil where it is only read
+	// endings and logWatcher are for those who follow logs.
+	endings    *endings
+	logWatcher logfile.Watcher
+	dead       *gc.ContainerCollector
+	images     *gc.ImageCollector
+	dir        *rootdir.Dir // nil where it is only read
 	// machine is all that there is, and wrong what is wrong with the shares of it: no
 	// agent runs with that.
 	machine reconcile.Node
@@ -245,6 +250,7 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 		deps.Accept = p.accept
 	}
 	p.loop = reconcile.New(loop, deps)
+	p.endings = newEndings(p.loop.Snapshot)
 	return p, nil
 }
 

@@ -19,7 +19,7 @@ import (
 // kubelet are the answers of the kubelet API.
 func (p *parts) kubelet() kubeletapi.Answers {
 	a := kubeletapi.Answers{
-		Pods: p.pods, RunningPods: p.runningPods, SyncLoop: p.syncLoop, Summary: p.summary, Metrics: p.pages(),
+		Pods: p.pods, RunningPods: p.runningPods, SyncLoop: p.syncLoop, Summary: p.summary, Metrics: p.pages(), Logs: p.logs,
 		Exec: p.execStream, Attach: p.attachStream, PortForward: p.portForward, Run: p.runInContainer,
 		About:     kubeletapi.About{Version: p.cfg.Version, Started: time.Now()},
 		Profiling: p.cfg.API.Profiling,

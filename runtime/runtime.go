@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -79,6 +80,10 @@ type Runtime interface {
 	// LogTail returns the end of what a container wrote: at most so many lines, and
 	// of these at most so many bytes, the last ones. ErrNotFound where it is gone.
 	LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error)
+	// Logs writes what a container wrote, as it comes; with Follow until it has ended,
+	// or ctx. ErrNotFound where it is gone, ErrUnsupported where its log driver writes
+	// only. An error of out ends it.
+	Logs(ctx context.Context, id string, q LogQuery, out io.Writer) error
 
 	// Image returns what the engine has under a reference. ErrImageNotFound where
 	// it has nothing.
@@ -103,6 +108,20 @@ type ExecResult struct {
 	ExitCode int
 	// Output is the beginning of what it wrote, stdout and stderr as they came.
 	Output []byte
+}
+
+// LogQuery is what is asked of a log.
+type LogQuery struct {
+	Follow bool
+	// Tail is how many lines of the end; negative is all.
+	Tail int64
+	// Since leaves out what was written before; zero is nothing.
+	Since time.Time
+	// Timestamps puts the time before each line, in RFC 3339 with nine digits, and a
+	// space.
+	Timestamps bool
+	// Stdout and Stderr are what is wanted. A terminal has stdout only.
+	Stdout, Stderr bool
 }
 
 // ImageInfo is what an image says of itself.

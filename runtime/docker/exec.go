@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -163,51 +162,5 @@ type head struct {
 
 func (h *head) Write(p []byte) (int, error) {
 	h.data = append(h.data, p[:min(len(p), max(h.most-len(h.data), 0))]...)
-	return len(p), nil
-}
-
-// LogTail implements [runtime.Runtime].
-func (r *Runtime) LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
-	text, err := r.logTail(ctx, id, lines, bytes)
-	if err != nil {
-		return nil, fmt.Errorf("read the log of container %s: %w", short(id), err)
-	}
-	return text, nil
-}
-
-func (r *Runtime) logTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
-	e, err := r.own(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	in, err := r.lookup(ctx, e, id)
-	if err != nil {
-		return nil, classify(err)
-	}
-	ctx, cancel := r.limit(ctx, listTimeout)
-	defer cancel()
-	stream, err := e.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: fmt.Sprint(lines)})
-	if err != nil {
-		return nil, classify(err)
-	}
-	defer stream.Close()
-	end := &tail{most: bytes}
-	if in.Config != nil && in.Config.Tty { // one stream, which bears no headers
-		_, err = io.Copy(end, stream)
-	} else {
-		_, err = stdcopy.StdCopy(end, end, stream)
-	}
-	return end.data, classify(err)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	data []byte
-	most int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.data = append(t.data, p[max(len(p)-t.most, 0):]...)
-	t.data = t.data[max(len(t.data)-t.most, 0):]
 	return len(p), nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,23 +48,4 @@ func (c *Client) exec(ctx context.Context, id string, command []string, s runtim
 		return 0, err
 	}
 	return c.converse(ctx, what, p, s, ended, died, broken)
-}
-
-// LogTail implements runtime.Runtime. A container that was started said what its
-// program says, once for each start.
-func (c *Client) LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
-	text := ""
-	err := c.do(ctx, "logs", c.name(id), time.Millisecond, 10*time.Millisecond, func() error {
-		found, err := c.ours(id)
-		if err == nil {
-			text = strings.Repeat(found.program.Say, found.run)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the log of container %s: %w", id, err)
-	}
-	all := slices.Collect(strings.Lines(text))
-	text = strings.Join(all[max(len(all)-lines, 0):], "")
-	return []byte(text[max(len(text)-bytes, 0):]), nil
 }

@@ -107,6 +107,8 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"attach joins in":                                       attach,
 		"attach leaves a container as it is":                    attachLeaves,
 		"the end of a log":                                      logTail,
+		"a log":                                                 logs,
+		"a log that is followed":                                logsFollowed,
 		"features":                                              features,
 		"a context that is over":                                contextOver,
 	} {

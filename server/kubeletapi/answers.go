@@ -18,6 +18,8 @@ type Answers struct {
 	Summary func(ctx context.Context, brief bool) (summary.Summary, error)
 	// Metrics are the pages for Prometheus, by their path below /metrics: "" is that itself.
 	Metrics map[string]http.Handler
+	// Logs finds the log of a container. What it finds may be written for long.
+	Logs func(ctx context.Context, q LogQuery) (Log, error)
 	// RunningPods are those of which a container runs, as the engine tells: names, UID
 	// and containers, nothing of a manifest.
 	RunningPods func(ctx context.Context) ([]*v1.Pod, error)

@@ -12,3 +12,6 @@ func Patterns(a Answers) (list []string) {
 
 // MaxEntries is how many entries of a folder are listed.
 const MaxEntries = maxEntries
+
+// ParseLogQuery is what reads the query of /containerLogs.
+var ParseLogQuery = logQuery

@@ -55,6 +55,7 @@ func routes(a *Answers) []route {
 		add(a.Metrics[path] != nil, route{get, "/metrics" + path, ReadOnlyPort, false, page(a.Metrics[path])})
 	}
 	add(a.Summary != nil, route{get, "/stats/summary", ReadOnlyPort, false, a.summary})
+	add(a.Logs != nil, route{get, "/containerLogs/{namespace}/{pod}/{container}", ReadOnly, true, a.containerLogs})
 	add(a.RunningPods != nil, route{get, "/runningpods", ReadOnly, false, a.runningPods})
 	add(a.Config != nil, route{get, "/configz", Full, false, a.configz})
 	add(!a.About.Started.IsZero(), route{get, "/statusz", Full, false, a.statusz})

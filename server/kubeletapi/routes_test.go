@@ -27,6 +27,7 @@ func everything() kubeletapi.Answers {
 			return summary.Summary{Node: summary.NodeStats{NodeName: "n"}}, nil
 		},
 		Pods: podsOf(examplePod()), RunningPods: podsOf(examplePod()),
+		Logs:     logOf("hello\n"),
 		SyncLoop: func(context.Context) error { return nil },
 		Config:   map[string]any{"port": 10250}, About: kubeletapi.About{Version: "v1", Started: time.Now()},
 		LogFolder: ".", Profiling: true,
@@ -59,9 +60,11 @@ var rows = map[string]struct {
 	"GET /stats/summary":    {"", kubeletapi.ReadOnlyPort},
 	"GET /pods":             {"", kubeletapi.ReadOnlyPort},
 	"GET /runningpods":      {"/runningpods/", kubeletapi.ReadOnly},
-	"GET /configz":          {"", kubeletapi.Full},
-	"GET /statusz":          {"", kubeletapi.Full},
-	"GET /logs/{path...}":   {"/logs/", kubeletapi.ReadOnly},
+	"GET /containerLogs/{namespace}/{pod}/{container}": {"/containerLogs/default/web/app", kubeletapi.ReadOnly},
+
+	"GET /configz":        {"", kubeletapi.Full},
+	"GET /statusz":        {"", kubeletapi.Full},
+	"GET /logs/{path...}": {"/logs/", kubeletapi.ReadOnly},
 
 	"GET /exec/{namespace}/{pod}/{container}":          {"/exec/default/web/app", kubeletapi.Full},
 	"GET /exec/{namespace}/{pod}/{uid}/{container}":    {"/exec/default/web/u1/app", kubeletapi.Full},

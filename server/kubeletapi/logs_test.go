@@ -1,0 +1,123 @@
+package kubeletapi_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/podkeeper/podkeeper/server/kubeletapi"
+)
+
+// logOf finds that text in every container.
+func logOf(text string) func(context.Context, kubeletapi.LogQuery) (kubeletapi.Log, error) {
+	return func(context.Context, kubeletapi.LogQuery) (kubeletapi.Log, error) {
+		return kubeletapi.Log{ContainerID: "docker://abc", Copy: func(_ context.Context, to io.Writer) error {
+			_, err := io.WriteString(to, text)
+			return err
+		}}, nil
+	}
+}
+
+func TestQueriesOfLogs(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for query, want := range map[string]kubeletapi.LogQuery{
+		"":                                      {Tail: -1},
+		"follow=true&previous=1":                {Tail: -1, Follow: true, Previous: true},
+		"follow&timestamps=":                    {Tail: -1, Follow: true, Timestamps: true},
+		"follow=false&timestamps=0":             {Tail: -1},
+		"tailLines=0":                           {Tail: 0},
+		"tailLines=12":                          {Tail: 12},
+		"tail=7":                                {Tail: 7},
+		"tail=7&tailLines=8":                    {Tail: 7}, // an alias of before, which wins, as for the kubelet
+		"tail=all&tailLines=8":                  {Tail: -1},
+		"limitBytes=1":                          {Tail: -1, Limit: 1},
+		"sinceSeconds=60":                       {Tail: -1, Since: at.Add(-time.Minute)},
+		"sinceTime=2026-03-01T11:00:00%2B01:00": {Tail: -1, Since: at.Add(-2 * time.Hour)},
+		"sinceTime=2026-03-01T11:00:00.5Z":      {Tail: -1, Since: at.Add(-time.Hour + 500*time.Millisecond)},
+		"stream=All":                            {Tail: -1},
+		"stream=Stdout":                         {Tail: -1, Stream: "stdout"},
+		"stream=stderr&tailLines=5":             {Tail: 5, Stream: "stderr"},
+		"container=x&unknown=y&pretty":          {Tail: -1},
+	} {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := kubeletapi.ParseLogQuery(values, at)
+		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", query, err, diff)
+		}
+	}
+}
+
+func TestQueriesOfLogsThatAreRefused(t *testing.T) {
+	a := everything()
+	for query, want := range map[string]string{
+		"follow=maybe":                   `follow: want true or false, not "maybe"`,
+		"tailLines=-1":                   `tailLines: want a whole number from 0 on, not "-1"`,
+		"tail=x":                         `tail: want a whole number from 0 on, not "x"`,
+		"tailLines=99999999999999999999": `tailLines: want a whole number from 0 on, not "99999999999999999999"`,
+		"limitBytes=0":                   `limitBytes: want a whole number from 1 on, not "0"`,
+		"sinceSeconds=0":                 `sinceSeconds: want a whole number from 1 on, not "0"`,
+		"sinceTime=yesterday":            `sinceTime: want a time as in 2006-01-02T15:04:05Z, not "yesterday"`,
+		"sinceSeconds=1&sinceTime=2026-03-01T11:00:00Z": `sinceTime: cannot be given with sinceSeconds`,
+		"stream=both": `stream: want All, Stdout or Stderr, not "both"`,
+	} {
+		code, body := call(t, kubeletapi.ReadOnly, a, http.MethodGet, "/containerLogs/default/web/app?"+query)
+		if code != http.StatusBadRequest || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %q, want 400 %q", query, code, body, want)
+		}
+	}
+}
+
+func TestLogsAreTextThatComesAtOnce(t *testing.T) {
+	a, asked := everything(), make(chan kubeletapi.LogQuery, 1)
+	step := make(chan string)
+	a.Logs = func(_ context.Context, q kubeletapi.LogQuery) (kubeletapi.Log, error) {
+		asked <- q
+		return kubeletapi.Log{ContainerID: "docker://abc", Copy: func(_ context.Context, to io.Writer) error {
+			for text := range step {
+				if _, err := io.WriteString(to, text); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, nil
+	}
+	srv := httptest.NewServer(kubeletapi.Handler(a, kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.ReadOnly), quiet))
+	defer srv.Close()
+	resp, err := http.Get(srv.URL + "/containerLogs/default/web/app?follow=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, want := <-asked, (kubeletapi.Target{Namespace: "default", Pod: "web", Container: "app"}); got.Target != want {
+		t.Errorf("asked for %+v, want %+v", got.Target, want)
+	}
+	if id := resp.Header.Get(kubeletapi.ContainerIDHeader); id != "docker://abc" {
+		t.Errorf("container id %q", id)
+	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain") {
+		t.Errorf("content type %q", kind)
+	}
+	buf := make([]byte, 100)
+	for _, text := range []string{"one\n", "two\n"} {
+		step <- text
+		n, err := io.ReadAtLeast(resp.Body, buf, len(text))
+		if string(buf[:n]) != text || err != nil {
+			t.Fatalf("got %q, %v, want %q", buf[:n], err, text)
+		}
+	}
+	close(step)
+	if rest, err := io.ReadAll(resp.Body); len(rest) > 0 || err != nil {
+		t.Errorf("at the end: %q, %v", rest, err)
+	}
+}
