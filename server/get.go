@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/podkeeper/podkeeper/pod"
 )
 
 // StatusError is an answer of the agent that says no.
@@ -22,6 +24,33 @@ func (e *StatusError) Error() string { return e.Message }
 // the caller closes. ErrNoAgent where nobody answers, a *StatusError where the
 // answer is none.
 func (c *Client) Get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	resp, err := c.get(ctx, path, query)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Log is one attempt of a container that writes or wrote.
+type Log struct {
+	// ContainerID is whose it is, as a status spells it.
+	ContainerID string
+	// Text ends when all is read, and while the container runs and is followed, when it
+	// has ended. The caller closes it.
+	Text io.ReadCloser
+}
+
+// Log asks for the log of a container; the query is that of the kubelet's
+// /containerLogs. The errors are those of Get.
+func (c *Client) Log(ctx context.Context, key pod.Key, container string, query url.Values) (Log, error) {
+	resp, err := c.get(ctx, "/containerLogs/"+url.PathEscape(key.Namespace)+"/"+url.PathEscape(key.Name)+"/"+url.PathEscape(container), query)
+	if err != nil {
+		return Log{}, err
+	}
+	return Log{ContainerID: resp.Header.Get("Podkeeper-Container-Id"), Text: resp.Body}, nil
+}
+
+func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -30,7 +59,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) (io.Rea
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
+		return resp, nil
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))

@@ -42,7 +42,7 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 	cmd.PersistentFlags().StringVar(&l.socket, "socket", "", "the agent's socket `PATH` (default /run/podkeeper.sock; with another root dir podkeeper.sock in it)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd.CommandPath(), err) })
 	cmd.AddCommand(
-		c.runCommand(l), c.getCommand(l), c.topCommand(l), c.describeCommand(l), c.eventsCommand(l), c.planCommand(l), c.validateCommand(),
+		c.runCommand(l), c.getCommand(l), c.topCommand(l), c.describeCommand(l), c.logsCommand(l), c.eventsCommand(l), c.planCommand(l), c.validateCommand(),
 		c.waitCommand(l), c.restartCommand(l), c.stopCommand(l), c.startCommand(l), c.deleteCommand(l), c.doctorCommand(l),
 		c.imagesCommand(l), c.collectCommand(l, "gc", server.Collection{Containers: true, Images: true}),
 		c.dashboardCommand(l), c.versionCommand(l),
