@@ -54,6 +54,7 @@ type rig struct {
 	asked atomic.Int64
 	// keepLogs is that of the next loop.
 	keepLogs time.Duration
+	counted  counted
 }
 
 // inRig runs f with a loop that is up, and stops it.
@@ -81,7 +82,7 @@ func (r *rig) start(policy reconcile.Policy) {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},
 		Cgroups: r.cgroups, Accept: r.accept,
-		Events: r.told.take, Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Events: r.told.take, Counts: &r.counted, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(r.t.Context())
 	ended := make(chan error, 1)
