@@ -134,6 +134,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		if err := p.prepareNode(ctx); err != nil {
 			return err
 		}
+		p.sayStart(firstLine("/proc/sys/kernel/random/boot_id"))
 		group, ctx := errgroup.WithContext(ctx)
 		if err := p.serve(ctx, group); err != nil {
 			return err

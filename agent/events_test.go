@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -25,13 +27,16 @@ func TestEvents(t *testing.T) {
 		}
 		after = found.Revision
 		for _, e := range found.Items {
+			if e.InvolvedObject.Kind == "Node" {
+				continue
+			}
 			if e.InvolvedObject.Name != "web-node" || e.InvolvedObject.FieldPath != "spec.containers{app}" || e.Source.Host != "node" {
 				t.Errorf("about %+v of %+v", e.InvolvedObject, e.Source)
 			}
 			reasons = append(reasons, e.Reason)
 		}
 	}
-	if want := []string{"Created", "Started", "Killing"}; !slices.Equal(reasons, want) {
+	if want := []string{"Pulled", "Created", "Started", "Killing"}; !slices.Equal(reasons, want) {
 		t.Errorf("%v, want %v", reasons, want)
 	}
 }
@@ -49,4 +54,40 @@ func TestRestartByHand(t *testing.T) {
 	w.await("it runs again", runs("web", "app", 0), func(s server.State) bool {
 		return w.ids()["web-node/POD/0"] != before["web-node/POD/0"]
 	})
+}
+
+// A start is told of, and that the machine did between two: once, and not of the first.
+func TestEventsOfAStart(t *testing.T) {
+	w := newWorld(t)
+	told := func() (reasons []string) {
+		w.await("it is up", func(s server.State) bool { return s.Ready })
+		e, err := server.NewClient(w.cfg.Socket).Events(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range e.Items {
+			if one.InvolvedObject.Kind == "Node" && one.InvolvedObject.Name == "node" {
+				reasons = append(reasons, one.Reason)
+			}
+		}
+		return reasons
+	}
+	w.start()
+	if got := told(); !slices.Equal(got, []string{"Starting", "NodeReady"}) {
+		t.Errorf("at first: %v", got)
+	}
+	w.restart()
+	if got := told(); !slices.Equal(got, []string{"Starting", "NodeReady"}) {
+		t.Errorf("at a restart: %v", got)
+	}
+	w.stop()
+	if err := os.WriteFile(filepath.Join(w.cfg.RootDir, "boot_id"), []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{{"Starting", "Rebooted", "NodeReady"}, {"Starting", "NodeReady"}} {
+		w.restart()
+		if got := told(); !slices.Equal(got, want) {
+			t.Errorf("after the machine's start: %v, want %v", got, want)
+		}
+	}
 }

@@ -197,17 +197,28 @@ func (e *eviction) press(ctx context.Context, r gc.Report) {
 	if now == e.pressed {
 		return
 	}
-	said := func(what string, was, is string) {
+	said := func(what string, was, is string) (changed bool) {
 		switch {
 		case was == "" && is != "":
 			e.log.Warn(what, "message", is)
 		case was != "" && is == "":
 			e.log.Info(what + ": that is over")
 		}
+		return (was == "") != (is == "")
 	}
-	said("the node is under memory pressure", e.pressed.Memory.Message, now.Memory.Message)
-	said("the node is under disk pressure", e.pressed.Disk.Message, now.Disk.Message)
-	said("the node is under PID pressure", e.pressed.PIDs.Message, now.PIDs.Message)
+	for _, y := range []struct {
+		what    string
+		cause   pod.Cause
+		was, is reconcile.Shortage
+	}{
+		{"the node is under memory pressure", pod.MemoryPressure, e.pressed.Memory, now.Memory},
+		{"the node is under disk pressure", pod.DiskPressure, e.pressed.Disk, now.Disk},
+		{"the node is under PID pressure", pod.PIDPressure, e.pressed.PIDs, now.PIDs},
+	} {
+		if said(y.what, y.was.Message, y.is.Message) {
+			e.sayCondition(y.cause, y.is.Message != "")
+		}
+	}
 	said("the disk is nearly full", e.pressed.LowDisk.Message, now.LowDisk.Message)
 	e.pressed = now
 	e.counters.pressed(now)

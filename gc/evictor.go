@@ -3,6 +3,7 @@ package gc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -195,16 +196,24 @@ func (w *watch) early(ranked []Candidate) bool {
 func (w *watch) evict(ctx context.Context, c Candidate, v pod.Verdict) (alarmed bool) {
 	w.Events(pod.Event{Type: pod.EventWarning, Reason: v.Reason, Pod: c.Pod.Key(), UID: c.UID, Message: v.Message})
 	w.Evict(ctx, v)
-	ctx, cancel := context.WithTimeout(ctx, v.Grace+cleanup)
+	within, cancel := context.WithTimeout(ctx, v.Grace+cleanup)
 	defer cancel()
+	defer func() {
+		if errors.Is(within.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+			w.Events(pod.Event{
+				Type: pod.EventWarning, Reason: pod.ExceededGracePeriod, Pod: c.Pod.Key(), UID: c.UID,
+				Message: "Container runtime did not kill the pod within specified grace period.",
+			})
+		}
+	}()
 	if v.Cause == pod.MemoryPressure {
-		w.Gone(ctx, c.UID)
+		w.Gone(within, c.UID)
 		return false
 	}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		w.Gone(ctx, c.UID)
+		w.Gone(within, c.UID)
 	}()
 	select {
 	case <-gone:

@@ -329,6 +329,19 @@ func TestEvictorOwnLimit(t *testing.T) {
 	m.run(t, memoryPolicy, func() { m.happened(t, "event Evicted a", "evict a") })
 }
 
+// TestEvictorTellsOfAPodThatStays holds that a pod which does not end in its time is told
+// of, once for each try.
+func TestEvictorTellsOfAPodThatStays(t *testing.T) {
+	m := &machine{memory: 150, disk: 1000, stuck: true, pods: []gc.Candidate{candidate("a", 100, 0, 0)}}
+	m.run(t, memoryPolicy, func() {
+		m.happened(t, "event Evicted a", "evict a")
+		m.sleep(time.Minute)
+		if want := "event ExceededGracePeriod a"; !slices.Contains(m.did, want) {
+			t.Errorf("there is no %q in %q", want, m.did)
+		}
+	})
+}
+
 // TestEvictorWaitsForTheLoop holds that nothing is done while nobody can tell who
 // runs, and that the node is judged all the same.
 func TestEvictorWaitsForTheLoop(t *testing.T) {

@@ -25,6 +25,12 @@ const (
 	ImageGCFailed       = "ImageGCFailed"       // images could not be looked at or removed
 	ContainerGCFailed   = "ContainerGCFailed"   // dead containers could not be looked at or removed
 	FreeDiskSpaceFailed = "FreeDiskSpaceFailed" // all that may go was removed, and it is not enough
+	ExceededGracePeriod = "ExceededGracePeriod" // an evicted pod did not end in its time
+	Starting            = "Starting"            // the agent has started
+	Rebooted            = "Rebooted"            // the machine has, since the agent ran last
+	NodeReady           = "NodeReady"           // the engine answers, and everything was listed
+	NodeNotReady        = "NodeNotReady"        // the engine does not answer
+	FailedValidation    = "FailedValidation"    // a manifest has an error
 )
 
 // Event is one thing that happened, for people. Nothing is decided by it and a lost

@@ -24,6 +24,8 @@ type entry struct {
 	written  map[VolumeKey][]volume.File
 	cgroups  map[types.UID]CgroupSet
 	targets  []probe.Target // as handed over last
+	// fresh are images that were pulled for the pod, until a container is made from them.
+	fresh map[string]bool
 	// touched are ids that events named while a wave was about them.
 	touched map[string]bool
 	// listAfter, if not 0, holds the pod back until a listing that was asked for at
@@ -82,6 +84,7 @@ func (s *state) entry(key pod.Key) *entry {
 			records:  make(map[types.UID]Record),
 			anew:     make(map[string]string),
 			pulled:   make(map[Pull]bool),
+			fresh:    make(map[string]bool),
 			failures: make(map[string]Failure),
 			written:  make(map[VolumeKey][]volume.File),
 			begun:    make(map[types.UID]time.Time),

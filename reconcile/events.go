@@ -68,6 +68,44 @@ func doneEvents(s Step) []pod.Event {
 	}
 }
 
+// presentEvent is said when a container is made whose image was not pulled for it.
+func presentEvent(s Step) pod.Event {
+	return s.event(pod.EventNormal, eventPulled, fmt.Sprintf("Container image %q already present on machine", s.Image))
+}
+
+// nodeEvent tells whether pods can be kept.
+func nodeEvent(node string, ready bool) pod.Event {
+	reason := pod.NodeReady
+	if !ready {
+		reason = pod.NodeNotReady
+	}
+	return pod.Event{Type: pod.EventNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s", node, reason)}
+}
+
+// problemEvents returns what is said of errors in manifests that were not there before.
+func problemEvents(was, now pod.Set) (list []pod.Event) {
+	known := make(map[pod.Problem]bool)
+	each := func(set pod.Set, f func(pod.Problem)) {
+		for _, src := range set.Sources {
+			for _, o := range src.Origins {
+				for _, p := range o.Problems {
+					if p.Severity == pod.Error {
+						f(p)
+					}
+				}
+			}
+		}
+	}
+	each(was, func(p pod.Problem) { known[p] = true })
+	each(now, func(p pod.Problem) {
+		if !known[p] {
+			known[p] = true
+			list = append(list, pod.Event{Type: pod.EventWarning, Reason: pod.FailedValidation, Message: "Error validating manifest: " + p.String()})
+		}
+	})
+	return list
+}
+
 func (s Step) event(kind pod.EventType, reason, message string) pod.Event {
 	e := pod.Event{Type: kind, Reason: reason, Pod: s.Pod, UID: s.UID, Message: message}
 	if s.Container != runtime.SandboxName {
@@ -137,6 +175,8 @@ func (w Waiting) event(container string, p Plan) (reason, message string) {
 		return eventInspectFailed, "Failed to apply default image tag: " + w.Message
 	case CreateContainerError, CreateContainerConfigError, RunContainerError:
 		return eventFailed, "Error: " + w.Message
+	case FailedSync:
+		return string(w.Reason), "Error syncing pod: " + w.Message
 	case FailedCreatePodSandBox:
 		return string(w.Reason), "Failed to create pod sandbox: " + w.Message
 	default:

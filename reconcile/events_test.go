@@ -50,6 +50,7 @@ func TestEvents(t *testing.T) {
 		r.want(manifest("a", "", "{name: c, image: remote:1}"))
 		r.after(time.Second)
 		expect("its image is pulled and it starts",
+			"Normal NodeReady / Node node status is now: NodeReady",
 			`Normal Pulling a-node/ Pulling image "remote:1"`,
 			`Normal Pulled a-node/ Successfully pulled image "remote:1" in 0s`,
 			"Normal Created a-node/c Created container: c",
@@ -61,6 +62,7 @@ func TestEvents(t *testing.T) {
 		r.after(time.Minute)
 		expect("it is edited",
 			"Normal Killing a-node/c Container c definition changed, will be restarted",
+			`Normal Pulled a-node/c Container image "present:1" already present on machine`,
 			"Normal Created a-node/c Created container: c",
 			"Normal Started a-node/c Started container c",
 		)
@@ -73,12 +75,16 @@ func TestEvents(t *testing.T) {
 		r.want(manifest("d", "", "{name: c, image: present:1, args: [exit=1]}"))
 		r.after(15 * time.Second)
 		backOff := "Warning BackOff d-node/c Back-off restarting failed container c in pod d-node_default(" + string(the(t, r.after(0), "d").Object.UID) + ")"
+		const present = `Normal Pulled d-node/c Container image "present:1" already present on machine`
 		expect("it crashes",
+			present,
 			"Normal Created d-node/c Created container: c",
 			"Normal Started d-node/c Started container c",
+			present,
 			"Normal Created d-node/c Created container: c",
 			"Normal Started d-node/c Started container c",
 			backOff,
+			present,
 			"Normal Created d-node/c Created container: c",
 			"Normal Started d-node/c Started container c",
 			backOff,
@@ -96,7 +102,7 @@ func TestEventsOfProbes(t *testing.T) {
 		r.after(20 * time.Second)
 		var got []string
 		for _, line := range r.told.lines() {
-			if !strings.Contains(line, " Created ") {
+			if !strings.Contains(line, " Created ") && !strings.Contains(line, " Pulled ") && !strings.Contains(line, " NodeReady ") {
 				got = append(got, line)
 			}
 		}
@@ -127,8 +133,56 @@ func TestEventOfPressureIsToldOnce(t *testing.T) {
 			r.loop.Press(r.t.Context(), y)
 		}
 		got := the(t, r.after(time.Second), "a").Plan.Blocked.Message
-		if lines := r.told.lines(); len(lines) != 1 || got != "60Mi of memory are left" {
+		lines := slices.DeleteFunc(r.told.lines(), func(line string) bool { return strings.Contains(line, " NodeReady ") })
+		if len(lines) != 1 || got != "60Mi of memory are left" {
 			t.Errorf("it waits: %q; events: %q", got, lines)
+		}
+	})
+}
+
+// An engine that goes away takes the node's readiness along, whoever asks or not.
+func TestEventsOfTheNode(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want()
+		r.after(time.Hour)
+		r.engine.Down(true)
+		r.after(time.Hour)
+		r.engine.Up()
+		r.after(time.Minute)
+		want := []string{
+			"Normal NodeReady / Node node status is now: NodeReady",
+			"Normal NodeNotReady / Node node status is now: NodeNotReady",
+			"Normal NodeReady / Node node status is now: NodeReady",
+		}
+		if diff := cmp.Diff(want, r.told.lines()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An error in a manifest is told when it comes, not with each look at the file.
+func TestEventsOfManifests(t *testing.T) {
+	inRig(t, func(r *rig) {
+		set := func(messages ...string) pod.Set {
+			origin := pod.OriginStatus{}
+			for _, m := range messages {
+				origin.Problems = append(origin.Problems, pod.Problem{Severity: pod.Error, File: "/m/a.yaml", Line: 3, Message: m})
+			}
+			origin.Problems = append(origin.Problems, pod.Problem{Severity: pod.Warning, File: "/m/a.yaml", Message: "deprecated"})
+			return pod.Set{Sources: []pod.Source{{Spoken: true, Origins: []pod.OriginStatus{origin}}}}
+		}
+		for _, s := range []pod.Set{set("no name"), set("no name"), set("no name", "no image"), set("no image"), set("no name")} {
+			r.sets <- s
+			r.after(time.Second)
+		}
+		got := slices.DeleteFunc(r.told.lines(), func(line string) bool { return strings.Contains(line, " NodeReady ") })
+		want := []string{
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no name",
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no image",
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no name",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }

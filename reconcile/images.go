@@ -196,6 +196,9 @@ func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present b
 		i.known, i.away, i.Image = true, false, Image{Present: true, Info: info, Recheck: time.Now().Add(imageRecheck)}
 		if step.Verb == PullImage {
 			s.deps.Ran(info.ID)
+			if e := s.pods[step.Pod]; e != nil {
+				e.fresh[step.Image] = true
+			}
 		}
 		for _, waiting := range i.always {
 			if e := s.pods[waiting.Pod]; e != nil {
@@ -217,6 +220,14 @@ func (s *state) foldImage(i *image, step Step, info runtime.ImageInfo, present b
 	if i.Present {
 		clear(i.users) // until then, whoever gets it serves all
 	}
+}
+
+// usePull reports whether an image was pulled for the pod, and no container made from it
+// since.
+func (e *entry) usePull(image string) bool {
+	fresh := e.fresh[image]
+	delete(e.fresh, image)
+	return fresh
 }
 
 func (e *entry) forgetPulls(which func(Pull) bool) {

@@ -83,7 +83,8 @@ func (s *state) disconnected(err error) bool {
 	s.dropVerdicts()
 	if !s.said {
 		s.deps.Log.Warn("the container engine does not answer; pods are left as they are until it does", "err", err)
-		s.said = true
+		s.deps.tell(nodeEvent(s.cfg.Node.Name, false))
+		s.said, s.ready = true, false
 	}
 	return was
 }
@@ -120,6 +121,11 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		defer s.look(false)
 	}
 	s.lastLook = time.Now()
+	if !s.ready {
+		s.ready = true
+		s.deps.Log.Info("the node is ready")
+		s.deps.tell(nodeEvent(s.cfg.Node.Name, true))
+	}
 	present := make(map[string]bool, len(list))
 	for _, c := range list {
 		present[c.ID] = true

@@ -65,6 +65,7 @@ type state struct {
 	online   bool // the event stream is up
 	listed   bool // a listing came, once
 	said     bool // that it is away
+	ready    bool // it was told that the node is
 	looking  bool // a listing is under way
 	again    bool // another is wanted after it
 	fullNext bool // and that one inspects everything
@@ -185,6 +186,7 @@ func (s *state) setDesired(set pod.Set) {
 			s.mark(key) // it waited for the word of a source
 		}
 	}
+	s.deps.tell(problemEvents(s.set, set)...)
 	s.set, s.unheard, s.haveSet = set, set.Unheard(), true
 	s.revision++
 	s.resolve()
