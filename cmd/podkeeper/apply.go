@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -180,7 +181,7 @@ func (c *cli) awaitApplied(ctx context.Context, l location, m manifestFile, targ
 		}
 		missing = ""
 		for _, key := range m.pods {
-			text, done := progressOf(s, key)
+			text, done := progressOf(s, key, m.hashes[key])
 			if said[key] != text {
 				c.err.printf("pod/%s: %s\n", oneLine(key.Name), oneLine(text))
 			}
@@ -215,8 +216,9 @@ func readSince(s server.State, file string, written time.Time) (bool, error) {
 	return false, nil
 }
 
-// progressOf says how far a pod is; done is that there is nothing more to wait for.
-func progressOf(s server.State, key pod.Key) (text string, done bool) {
+// progressOf says how far that version of a pod is; done is that there is nothing more
+// to wait for.
+func progressOf(s server.State, key pod.Key, hash string) (text string, done bool) {
 	at := slices.IndexFunc(s.Pods, func(p server.Pod) bool { return p.Pod != nil && keyOf(p) == key })
 	if at < 0 {
 		for _, c := range s.Conflicts {
@@ -231,6 +233,8 @@ func progressOf(s server.State, key pod.Key) (text string, done bool) {
 	switch {
 	case !p.Held.IsZero():
 		return "stopped by hand, until `podkeeper start`", true
+	case p.Blocked == nil && p.Pod.Annotations[manifests.HashAnnotation] != hash:
+		return "the agent has not taken it over yet", false
 	case p.Blocked != nil:
 		return reasonText(p.Blocked.Reason, p.Blocked.Message), false
 	case word == "Completed", word == "Succeeded", p.Pod.Status.Phase == "Succeeded", p.Pod.Status.Phase == "Failed":

@@ -27,6 +27,8 @@ type manifestFile struct {
 	data    []byte
 	pods    []pod.Key
 	objects []pod.ObjectKey
+	// hashes tell versions of the pods apart.
+	hashes map[pod.Key]string
 }
 
 // readManifest reads and checks one, as the agent of that node would. What is wrong
@@ -40,7 +42,7 @@ func (c *cli) readManifest(ctx context.Context, name, node string) (manifestFile
 }
 
 func (c *cli) checkManifest(name string, data []byte, node string) (manifestFile, error) {
-	m := manifestFile{name: name, data: data}
+	m := manifestFile{name: name, data: data, hashes: map[pod.Key]string{}}
 	v := &validation{cli: c, options: manifests.Options{NodeName: node}}
 	result := v.parse(data, pod.Origin{Source: pod.SourceID{Kind: pod.FileSource, Name: name}, Name: name})
 	broken := false
@@ -54,6 +56,7 @@ func (c *cli) checkManifest(name string, data []byte, node string) (manifestFile
 		switch {
 		case d.Pod != nil:
 			m.pods = append(m.pods, d.Pod.Key())
+			m.hashes[d.Pod.Key()] = d.Pod.Object.Annotations[manifests.HashAnnotation]
 		case d.Object != nil:
 			m.objects = append(m.objects, d.Object.Key)
 		}
