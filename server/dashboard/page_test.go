@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
@@ -58,7 +59,10 @@ func newVisit(t *testing.T, actions bool) *visit {
 
 // ask sends a request as the browser of that visit does; change makes it another.
 func (v *visit) ask(method, path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	// What is answered for ever to whom it should not be ends, and has the wrong code.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	r.Host = here
 	if v.cookie != "" {
 		r.AddCookie(&http.Cookie{Name: "podkeeper_4321", Value: v.cookie})
