@@ -31,6 +31,7 @@ func (b *bench) rows() []measurement {
 		{"loop", b.loop},
 		{"collect", b.collect},
 		{"stats", b.usage},
+		{"pages", b.pages},
 		{"pressure", b.pressure},
 		{"idle", b.idle},
 		{"binary", b.binary},
