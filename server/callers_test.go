@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/podkeeper/podkeeper/server"
@@ -148,5 +150,51 @@ func TestAnonymous(t *testing.T) {
 		if got, _ := who(from(t, c.remote, c.local, c.authorization)); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// What the README says makes a token makes one.
+func TestTokenOfTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(readme), "```sh\n  token=")
+	script, _, ok := strings.Cut(script, "```")
+	if !ok {
+		t.Fatal("the README does not say how to make a token")
+	}
+	file := filepath.Join(t.TempDir(), "tokens")
+	shown, err := exec.Command("sh", "-c", strings.ReplaceAll("token="+script, "/etc/podkeeper/tokens", file)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := server.Callers{Tokens: file}.Who(quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := who(from(t, "127.0.0.1:9", "127.0.0.1:1", "Bearer "+strings.TrimSpace(string(shown))))
+	if got != kubeletapi.ReadOnly || err != nil {
+		t.Errorf("got %d, %v", got, err)
+	}
+}
+
+func TestSocketOfAGroup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	group := os.Getgid()
+	if os.Geteuid() == 0 {
+		group = 12345
+	}
+	l, err := server.Listen(path, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gid := int(info.Sys().(*syscall.Stat_t).Gid); info.Mode().Perm() != 0o660 || gid != group {
+		t.Errorf("mode %o, group %d, want 660, %d", info.Mode().Perm(), gid, group)
 	}
 }
