@@ -15,7 +15,7 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 
 .DEFAULT_GOAL := help
 # Targets, not files; and one after the other, since they share one engine.
-.PHONY: help build run clean-run setup test check bench sim soak golden oracle fuzz pause
+.PHONY: help build run clean-run setup test check bench sim soak man golden oracle fuzz pause
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -56,6 +56,9 @@ sim: ## simulate the whole agent with SEEDS seeds (10,000)
 
 soak: setup ## kill the agent 200 times under edits, on the real engine
 	$(GO) test ./agent -run '^TestAgentKilledUnderEdits$$' -count=1 -timeout 60m -v -args -soak.kills 200
+
+man: ## write man pages into bin/man
+	$(GO) test ./cmd/podkeeper -run '^TestManPages$$' -count=1 -args -man "$(CURDIR)/bin/man"
 
 golden: ## rewrite the golden files; look at the diff before you commit it
 	@packages=$$(grep -rlE --include='*_test.go' 'flag\.Bool\("update"' . | grep -v '^./tools/' | xargs -r -n 1 dirname | sort -u); \

@@ -32,6 +32,7 @@ yet is waited for.
 --for=exit waits until all containers have ended for good and makes the first exit
 code other than 0 its own; what goes wrong with the waiting itself is exit code 125.`,
 		Example: `  podkeeper wait pod web --for=condition=Ready --timeout=1m
+  podkeeper wait pod web --for=jsonpath='{.status.podIP}'
   podkeeper wait pod job --for=exit`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +48,7 @@ code other than 0 its own; what goes wrong with the waiting itself is exit code 
 		},
 	}
 	namespaceFlags(sub, &w.namespace)
-	sub.Flags().StringVar(&w.goal, "for", "condition=Ready", "`WHAT` to wait for: condition=NAME[=VALUE], phase=PHASE, exit, delete")
+	sub.Flags().StringVar(&w.goal, "for", "condition=Ready", "`WHAT` to wait for: condition=NAME[=VALUE], phase=PHASE, jsonpath=PATH[=VALUE], exit, delete")
 	sub.Flags().DurationVar(&w.timeout, "timeout", defaultTimeout(""), "give up after this `TIME`; 0 looks once, less waits for ever (the default with --for=exit)")
 	completeWith(sub, "for", "condition=Ready", "condition=ContainersReady", "phase=Running", "phase=Succeeded", "exit", "delete")
 	sub.ValidArgsFunction = c.completePods(l, &w.namespace, false)
@@ -83,6 +84,8 @@ type goal func(p server.Pod) (outcome string, met bool, err error)
 func parseGoal(text string) (goal, error) {
 	kind, value, _ := strings.Cut(text, "=")
 	switch {
+	case kind == "jsonpath" && value != "":
+		return pathGoal(value)
 	case text == "delete":
 		return func(server.Pod) (string, bool, error) { return "", false, nil }, nil
 	case text == "exit":
@@ -105,8 +108,30 @@ func parseGoal(text string) (goal, error) {
 			return "", false, nil
 		}, nil
 	default:
-		return nil, fmt.Errorf("--for %q: want condition=NAME[=VALUE], phase=PHASE, exit or delete", text)
+		return nil, fmt.Errorf("--for %q: want condition=NAME[=VALUE], phase=PHASE, jsonpath=PATH[=VALUE], exit or delete", text)
 	}
+}
+
+// pathGoal is met when what stands at a path of the pod is that value, or anything
+// where none is given. An = within the braces of the path is its own.
+func pathGoal(text string) (goal, error) {
+	path, want, given := text, "", false
+	if at := strings.LastIndex(text, "}="); at >= 0 {
+		path, want, given = text[:at+1], text[at+2:], true
+	} else if !strings.HasPrefix(text, "{") {
+		path, want, given = strings.Cut(text, "=")
+	}
+	p, err := parseJSONPath(path)
+	if err != nil {
+		return nil, fmt.Errorf("--for jsonpath: %w", err)
+	}
+	return func(now server.Pod) (string, bool, error) {
+		is, err := p.value(typed(now.Pod))
+		if err != nil {
+			return "", false, fmt.Errorf("--for jsonpath=%s: %w", text, err)
+		}
+		return "condition met", is == want && given || is != "" && !given, nil
+	}, nil
 }
 
 // exitGoal is met when all containers have ended for good. Its error is the
