@@ -32,6 +32,7 @@ func (b *bench) rows() []measurement {
 		{"collect", b.collect},
 		{"stats", b.usage},
 		{"pages", b.pages},
+		{"logs", b.logs},
 		{"pressure", b.pressure},
 		{"command line", b.commands},
 		{"idle", b.idle},
