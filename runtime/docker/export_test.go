@@ -38,3 +38,6 @@ const ExecMark = execMark
 
 // RootDir is the agent's.
 func (r *Runtime) RootDir() string { return r.cfg.RootDir }
+
+// SetLogDriver makes containers from then on with another log driver.
+func (r *Runtime) SetLogDriver(name string) { r.settings.logs = container.LogConfig{Type: name} }

@@ -54,16 +54,9 @@ func (a *Answers) containerLogs(w http.ResponseWriter, r *http.Request) error {
 	}
 	plainText(w)
 	w.Header().Set(ContainerIDHeader, found.ContainerID)
-	flush := http.NewResponseController(w)
-	if q.Follow {
-		w.WriteHeader(http.StatusOK)
-		if err := flush.Flush(); err != nil {
-			return err
-		}
-	}
-	to := &flushed{Writer: w, control: flush}
+	to := &flushed{Writer: w, control: http.NewResponseController(w)}
 	err = found.Copy(r.Context(), to)
-	if err != nil && (to.began || q.Follow) {
+	if err != nil && to.began {
 		// An end like any other would tell the client that it has all.
 		panic(http.ErrAbortHandler)
 	}

@@ -2,12 +2,17 @@ package kubeletapi_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +99,7 @@ func TestLogsAreTextThatComesAtOnce(t *testing.T) {
 	}
 	srv := httptest.NewServer(kubeletapi.Handler(a, kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.ReadOnly), quiet))
 	defer srv.Close()
+	go func() { step <- "zero\n" }() // a log that is silent so far has no answer yet
 	resp, err := http.Get(srv.URL + "/containerLogs/default/web/app?follow=true")
 	if err != nil {
 		t.Fatal(err)
@@ -109,8 +115,10 @@ func TestLogsAreTextThatComesAtOnce(t *testing.T) {
 		t.Errorf("content type %q", kind)
 	}
 	buf := make([]byte, 100)
-	for _, text := range []string{"one\n", "two\n"} {
-		step <- text
+	for i, text := range []string{"zero\n", "one\n", "two\n"} {
+		if i > 0 {
+			step <- text
+		}
 		n, err := io.ReadAtLeast(resp.Body, buf, len(text))
 		if string(buf[:n]) != text || err != nil {
 			t.Fatalf("got %q, %v, want %q", buf[:n], err, text)
@@ -121,3 +129,91 @@ func TestLogsAreTextThatComesAtOnce(t *testing.T) {
 		t.Errorf("at the end: %q, %v", rest, err)
 	}
 }
+
+// A log that breaks off is no whole one: the connection breaks, too.
+func TestALogThatBreaksOff(t *testing.T) {
+	a := everything()
+	text := "one\n"
+	a.Logs = func(context.Context, kubeletapi.LogQuery) (kubeletapi.Log, error) {
+		return kubeletapi.Log{Copy: func(_ context.Context, to io.Writer) error {
+			if text != "" {
+				if _, err := io.WriteString(to, text); err != nil {
+					return err
+				}
+			}
+			return kubeletapi.Wrong(kubeletapi.ErrBadRequest, "the disk is gone")
+		}}, nil
+	}
+	srv := httptest.NewServer(kubeletapi.Handler(a, kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.ReadOnly), quiet))
+	defer srv.Close()
+	read := func() (int, string, error) {
+		resp, err := http.Get(srv.URL + "/containerLogs/default/web/app")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body), err
+	}
+	if code, body, err := read(); code != http.StatusOK || body != "one\n" || err == nil {
+		t.Errorf("%d %q, %v: want the beginning and an error", code, body, err)
+	}
+	text = ""
+	if code, body, err := read(); code != http.StatusBadRequest || !strings.Contains(body, "the disk is gone") || err != nil {
+		t.Errorf("before it began: %d %q, %v", code, body, err)
+	}
+}
+
+// A client that does not read holds its own goroutine only, and not for ever.
+func TestAClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, ended := everything(), make(chan error, 1)
+		a.Logs = func(context.Context, kubeletapi.LogQuery) (kubeletapi.Log, error) {
+			return kubeletapi.Log{Copy: func(_ context.Context, to io.Writer) error {
+				for {
+					if _, err := io.WriteString(to, "line\n"); err != nil {
+						ended <- err
+						return err
+					}
+				}
+			}}, nil
+		}
+		ours, theirs := net.Pipe()
+		srv := &http.Server{Handler: kubeletapi.Handler(a, kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.ReadOnly), quiet)}
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(&oneConn{conn: ours}) }()
+		if _, err := io.WriteString(theirs, "GET /containerLogs/default/web/app?follow=true HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %v, want that the time for writing is over", err)
+		}
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("it was held for %s", took)
+		}
+		theirs.Close()
+		srv.Close()
+		<-served
+	})
+}
+
+// oneConn listens, and has one connection.
+type oneConn struct {
+	conn net.Conn
+	once sync.Once
+	done chan struct{}
+}
+
+func (o *oneConn) Accept() (net.Conn, error) {
+	var conn net.Conn
+	o.once.Do(func() { conn, o.done = o.conn, make(chan struct{}) })
+	if conn != nil {
+		return conn, nil
+	}
+	<-o.done
+	return nil, net.ErrClosed
+}
+
+func (o *oneConn) Close() error   { close(o.done); return nil }
+func (o *oneConn) Addr() net.Addr { return o.conn.LocalAddr() }
