@@ -13,6 +13,7 @@ need ip iproute2       # network namespaces for a private engine
 need iptables iptables # what that engine's networks need
 need dbus-daemon dbus-daemon # a message bus of the tests' own
 need docker-registry docker-registry # images to pull, on loopback
+need promtool prometheus # what it says of our rules
 need chromium chromium # the dashboard, as a person has it
 
 [ -n "$missing" ] || exit 0
@@ -25,8 +26,11 @@ if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -
 	say "apt-get could not install$missing: its last lines stand above"
 	exit 1
 fi
-# The tests run a registry of their own; the package's is nobody's wish.
-case $missing in
-*docker-registry*) [ ! -d /run/systemd/system ] || systemctl disable -q --now docker-registry || true ;;
-esac
+# The tests run a registry of their own, and of Prometheus only a tool; the packages'
+# daemons are nobody's wish.
+for daemon in docker-registry prometheus; do
+	case $missing in
+	*"$daemon"*) [ ! -d /run/systemd/system ] || systemctl disable -q --now "$daemon" || true ;;
+	esac
+done
 say "installed$missing"

@@ -33,6 +33,7 @@ func (b *bench) rows() []measurement {
 		{"stats", b.usage},
 		{"pages", b.pages},
 		{"logs", b.logs},
+		{"scrape", b.scrape},
 		{"pressure", b.pressure},
 		{"command line", b.commands},
 		{"idle", b.idle},

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -188,6 +189,34 @@ func TestSeriesLeaveWithTheirPod(t *testing.T) {
 	for _, page := range []http.Handler{h, r} {
 		if text, _, _ := read(t, page); strings.Contains(text, "web-n") {
 			t.Errorf("it outlives its pod:\n%s", text)
+		}
+	}
+}
+
+// A page has the machine read once, and as many series for each pod, however many there
+// are.
+func TestPagesGrowWithThePods(t *testing.T) {
+	size := func(page func(metrics.Look, *slog.Logger) http.Handler, pods int) int {
+		f, looks := facts(), 0
+		for i := 1; i < pods; i++ {
+			more := facts().Pods[0]
+			more.Object.Name = fmt.Sprint("more-", i)
+			for j := range more.Containers {
+				more.Containers[j].Key.Name = more.Object.Name
+			}
+			more.Sandbox.Key.Name = more.Object.Name
+			f.Pods = append(f.Pods, more)
+		}
+		_, _, samples := read(t, page(func(context.Context, bool) (metrics.Facts, error) { looks++; return f, nil }, quiet))
+		if looks != 1 {
+			t.Errorf("%d looks for a page", looks)
+		}
+		return len(samples)
+	}
+	for name, page := range map[string]func(metrics.Look, *slog.Logger) http.Handler{"cadvisor": metrics.Containers, "resource": metrics.Resource} {
+		one, two, fifty := size(page, 1), size(page, 2), size(page, 50)
+		if fifty-one != 49*(two-one) || two == one {
+			t.Errorf("%s: %d series with one pod, %d with two, %d with fifty", name, one, two, fifty)
 		}
 	}
 }
