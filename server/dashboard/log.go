@@ -35,7 +35,9 @@ func (p *page) log(w http.ResponseWriter, r *http.Request) error {
 	if _, err := out.Write(nil); err != nil { // the head, before the first line comes
 		return nil
 	}
-	// An error is a client or an agent that went away; there is nobody to tell.
-	_, _ = io.Copy(out, from)
+	if _, err := io.Copy(out, from); err != nil {
+		// A log that breaks off must not look like one that has ended.
+		panic(http.ErrAbortHandler)
+	}
 	return nil
 }

@@ -20,6 +20,7 @@ func TestBrowser(t *testing.T) {
 		"logs in once":             logsInOnce,
 		"follows the pods":         followsPods,
 		"follows a log":            followsLog,
+		"follows the next attempt": followsNextAttempt,
 		"is used by keys alone":    usedByKeys,
 		"has light and dark":       hasLightAndDark,
 		"fits a phone":             fitsPhone,
@@ -144,6 +145,36 @@ func followsLog(t *testing.T, b *browser) {
 		t.Error("the log is still read")
 	}
 	tb.quiet()
+}
+
+// When a container is started anew, its log begins anew.
+func followsNextAttempt(t *testing.T, b *browser) {
+	s := newStage(t, false, running("web"))
+	tb := enter(t, b, s, 1280, 800)
+	tb.eval(`location.hash = "#/pod/default/web/log/app"`, nil)
+	log := <-s.opened
+	fmt.Fprintln(log.w, "its last words")
+	tb.awaitText(".log", "its last words")
+	log.w.Close()
+	tb.awaitText(".log-part", "The log has ended")
+	s.set(func() { s.state.Pods = []server.Pod{crashing("web")} })
+	tb.awaitText(".pod .status", "CrashLoopBackOff")
+	tb.awaitText(".log", "its last words") // they can still be read
+	s.set(func() {
+		next := running("web")
+		next.Pod.Status.ContainerStatuses[0].RestartCount = 5
+		s.state.Pods = []server.Pod{next}
+	})
+	log = <-s.opened
+	fmt.Fprintln(log.w, "up again")
+	tb.awaitText(".log", "up again")
+	tb.await(`!document.querySelector(".log").innerText.includes("last words")`)
+	// One that breaks off is taken up again.
+	log.w.CloseWithError(io.ErrUnexpectedEOF)
+	log = <-s.opened
+	fmt.Fprintln(log.w, "and again")
+	tb.awaitText(".log", "and again")
+	tb.quiet("net::ERR_INCOMPLETE_CHUNKED_ENCODING")
 }
 
 // endless is read until the other end is closed.

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -94,5 +95,24 @@ func TestLogSaysWhyThereIsNone(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusNotFound || string(text) != "no container other\n" {
 		t.Errorf("%s %q %v", resp.Status, text, err)
+	}
+}
+
+func TestLogThatBreaksOffIsNoEnd(t *testing.T) {
+	for name, end := range map[string]error{"ends": nil, "breaks off": errors.New("the agent is gone")} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, false, running("web"))
+			resp := s.session(t).get(t.Context(), "/pods/default/web/log/app")
+			defer resp.Body.Close()
+			log := <-s.opened
+			if _, err := io.WriteString(log.w, "a line\n"); err != nil {
+				t.Fatal(err)
+			}
+			log.w.CloseWithError(end)
+			text, err := io.ReadAll(resp.Body)
+			if string(text) != "a line\n" || (err == nil) != (end == nil) {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
 	}
 }
