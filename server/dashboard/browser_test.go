@@ -245,7 +245,8 @@ func (tb *tab) quiet(but ...string) {
 	defer tb.mu.Unlock()
 complaints:
 	for _, c := range tb.complaints {
-		if strings.Contains(c, networkChanged) {
+		// What follows from such a drop: early.js says so, and loads the page again.
+		if strings.Contains(c, networkChanged) || strings.Contains(c, "Failed to fetch dynamically imported module") {
 			continue
 		}
 		for _, word := range but {

@@ -20,7 +20,8 @@ const columns = [
 
 const tones = [["bad", "in trouble"], ["busy", "not ready"], ["good", "running"], ["faint", "finished"]];
 
-const byName = (a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name) || a.id.localeCompare(b.id);
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+const byName = (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.id, b.id);
 
 // What was chosen holds while other views are looked at.
 let order = "status";
@@ -64,9 +65,9 @@ export function podsView() {
     }
     for (const head of heads) if (head.dataset.order) setAttribute(head, "aria-sort", head.dataset.order === order ? "ascending" : "none");
     sort.value = order;
-    const wanted = words.toLowerCase().split(/\s+/);
+    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     const list = all
-      .filter((pod) => (!tone || pod.tone === tone) && wanted.every((word) => searchText(pod).includes(word)))
+      .filter((pod) => (!tone || pod.tone === tone) && (!wanted.length || wanted.every((word) => searchText(pod).includes(word))))
       .map((pod) => [orders[order](pod), pod])
       .sort(([a, p], [b, q]) => a - b || byName(p, q))
       .map(([, pod]) => pod);
