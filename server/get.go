@@ -61,14 +61,37 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
+	return nil, refusal(resp)
+}
+
+// Upgrade asks for a path of the kubelet API whose answer is a connection. Its errors
+// are those of Get.
+func (c *Client) Upgrade(ctx context.Context, path string, query url.Values, header http.Header) (io.ReadWriteCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if conn, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		return conn, nil
+	}
+	return nil, refusal(resp)
+}
+
+// refusal is the error that an answer is, which it closes.
+func refusal(resp *http.Response) error {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		return nil, fmt.Errorf("agent's answer: %w", err)
+		return fmt.Errorf("agent's answer: %w", err)
 	}
 	message := strings.TrimSpace(string(text))
 	if message == "" {
 		message = resp.Status
 	}
-	return nil, &StatusError{Code: resp.StatusCode, Message: message}
+	return &StatusError{Code: resp.StatusCode, Message: message}
 }

@@ -159,6 +159,10 @@ func (c *Client) do(ctx context.Context, method, path string) (*http.Response, e
 	if err != nil {
 		return nil, err
 	}
+	return c.send(req)
+}
+
+func (c *Client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	var request *url.Error
 	if errors.As(err, &request) {

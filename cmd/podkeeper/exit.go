@@ -16,7 +16,7 @@ const (
 	exitUsage  = 2
 	// exitNoAgent: a command that asks the agent got no answer.
 	exitNoAgent = 3
-	// exitOwn is what `wait --for=exit` fails with on its own account, since its
+	// exitOwn is what `wait --for=exit` and `exec` fail with on their own account, since their
 	// other codes are those of containers. docker run does the same.
 	exitOwn         = 125
 	exitInterrupted = 130
@@ -27,7 +27,7 @@ const exitCodesHelp = `Exit codes:
     1  not done: errors in manifests, a pod that is not there, a wait that ran out
     2  wrong usage: a flag, an argument, a configuration file
     3  no agent answers on the socket
-  125  "wait --for=exit" failed itself; any other code is a container's
+  125  "wait --for=exit" or "exec" failed itself; any other code is a container's
   130  interrupted`
 
 // failure is an error that people read: with its exit code, and what to do next.

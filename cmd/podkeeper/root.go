@@ -48,6 +48,7 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 		c.dashboardCommand(l), c.versionCommand(l),
 	)
 	cmd.AddCommand(c.applyCommand(l), c.editCommand(l))
+	cmd.AddCommand(c.execCommand(l), c.attachCommand(l), c.copyCommand(l), c.forwardCommand(l))
 	return cmd
 }
 

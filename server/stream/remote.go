@@ -50,6 +50,9 @@ type talk struct {
 // ExecInContainer implements remotecommand.Executor.
 func (t *talk) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, err io.WriteCloser, _ bool, resize <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	code, failed := t.converse(in, out, err, resize)
+	if t.ctx.Err() != nil {
+		return nil // nobody is there to be told, and nothing is wrong
+	}
 	if failed != nil {
 		return failed
 	}
