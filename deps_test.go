@@ -24,7 +24,7 @@ const module = "github.com/podkeeper/podkeeper"
 type rules struct {
 	layers  [][]string          // top folders, from the top down
 	allowed map[string][]string // package to what it may import of ours
-	sibling map[string]string   // child to the one sibling that it may import
+	sibling map[string][]string // package to the children of others that it may import
 	tests   []string            // packages that only tests use
 	only    map[string][]string // library to the few packages that may import it
 	pure    [][]string          // file pattern and, perhaps, function pattern
@@ -36,7 +36,7 @@ func readRules(t *testing.T) rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rules{allowed: map[string][]string{}, sibling: map[string]string{}, only: map[string][]string{}}
+	r := rules{allowed: map[string][]string{}, sibling: map[string][]string{}, only: map[string][]string{}}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -52,7 +52,7 @@ func readRules(t *testing.T) rules {
 				r.layers = append(r.layers, strings.Fields(layer))
 			}
 		case name == "sibling" && len(words) == 2:
-			r.sibling[words[0]] = words[1]
+			r.sibling[words[0]] = append(r.sibling[words[0]], words[1])
 		case name == "test":
 			r.tests = words
 		case name == "only" && len(words) > 1:
@@ -144,9 +144,9 @@ func TestDepsFileObeysTheLayers(t *testing.T) {
 				t.Errorf("%s -> %s: only tests may import that", from, to)
 			case fromTop != toTop && layer(from) >= layer(to):
 				t.Errorf("%s -> %s points up or sideways", from, to)
-			case fromTop != toTop && child != "" && toTop != "node" && from != "agent" && r.sibling[from] != to:
+			case fromTop != toTop && child != "" && toTop != "node" && from != "agent" && !slices.Contains(r.sibling[from], to):
 				t.Errorf("%s -> %s reaches into another package's child", from, to)
-			case fromTop == toTop && from != fromTop && child != "" && r.sibling[from] != to:
+			case fromTop == toTop && from != fromTop && child != "" && !slices.Contains(r.sibling[from], to):
 				t.Errorf("%s -> %s joins two children of one parent", from, to)
 			}
 		}
