@@ -92,8 +92,8 @@ func dashboardAnswers(agent *server.Client, allowActions bool) dashboard.Answers
 			return &found, nil
 		},
 		Log: func(ctx context.Context, at pod.Key, container string, how dashboard.LogOptions) (io.ReadCloser, error) {
-			path := "/containerLogs/" + url.PathEscape(at.Namespace) + "/" + url.PathEscape(at.Name) + "/" + url.PathEscape(container)
-			return agent.Get(ctx, path, logQuery(how))
+			log, err := agent.Log(ctx, at, container, logQuery(how))
+			return log.Text, err
 		},
 		Line: dashboardLine, Actions: []string{"restart", "stop", "start"},
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -130,8 +131,10 @@ func (p *page) handler() http.Handler {
 			return
 		}
 		if r.Method == http.MethodPost {
-			// Not all writers have deadlines: those of tests don't.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin))
+			if err := takeBody(w, r); err != nil {
+				http.Error(w, "the request is too long, or takes too long", http.StatusRequestEntityTooLarge)
+				return
+			}
 		}
 		mux.ServeHTTP(w, r)
 	})
@@ -188,18 +191,34 @@ func (p *page) stream(h handlerFunc) handlerFunc {
 	}
 }
 
-// readWithin is how long a client may take to send what it asks for.
-const readWithin = 5 * time.Second
+const (
+	// readWithin is how long a client may take to send what it asks for.
+	readWithin = 5 * time.Second
+	// maxBody is more than a token has.
+	maxBody = 256
+)
 
-// maxToken is more than a token has.
-const maxToken = 256
+// takeBody reads the body of a request, in bounded time. What is done then may take
+// longer: a deadline that went on would end it.
+func takeBody(w http.ResponseWriter, r *http.Request) error {
+	// Not all writers have deadlines: those of tests don't.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readWithin))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return err
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
 
 // login exchanges the token, which is the body, for the session: the cookie, and the
 // key as the answer.
 func (p *page) login(w http.ResponseWriter, r *http.Request) error {
-	token, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxToken))
+	token, err := io.ReadAll(r.Body)
 	if err != nil {
-		return &refusal{http.StatusRequestEntityTooLarge, "that is no token"}
+		return err
 	}
 	if !p.door.open(string(token)) {
 		return &refusal{http.StatusForbidden, "this link is not valid, or was used before"}

@@ -4,10 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/server"
+	"github.com/podkeeper/podkeeper/server/dashboard"
 )
 
 // session is a client of a stage that has logged in.
@@ -24,22 +32,32 @@ func (s *stage) session(t *testing.T) *session {
 	address, token, _ := strings.Cut(s.url, "#")
 	c := &session{t: t, address: strings.TrimSuffix(address, "/"), http: &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}}
 	t.Cleanup(c.http.CloseIdleConnections)
-	resp, err := c.http.Post(address+"login", "text/plain", strings.NewReader(token))
+	c.login(token)
+	return c
+}
+
+func (c *session) login(token string) {
+	c.t.Helper()
+	resp, err := c.http.Post(c.address+"/login", "text/plain", strings.NewReader(token))
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	key, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("login: %s %v", resp.Status, err)
+		c.t.Fatalf("login: %s %v", resp.Status, err)
 	}
 	c.cookie, c.key = resp.Cookies()[0], string(key)
-	return c
 }
 
 func (c *session) get(ctx context.Context, path string) *http.Response {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.address+path, nil)
+	return c.do(ctx, http.MethodGet, path, nil)
+}
+
+func (c *session) do(ctx context.Context, method, path string, body io.Reader) *http.Response {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, c.address+path, body)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -68,6 +86,85 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		vanish()
 	}
+}
+
+// pipes is a network in memory, in which time may stand.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(here)) }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// servePipes serves a page without a network, in a bubble.
+func servePipes(t *testing.T, a dashboard.Answers) *session {
+	t.Helper()
+	h, token := dashboard.New(netip.MustParseAddrPort(here), a)
+	network := make(pipes)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, network, h, slog.New(slog.DiscardHandler)) }()
+	c := &session{t: t, address: "http://" + here, http: &http.Client{Transport: &http.Transport{DialContext: network.dial}}}
+	t.Cleanup(func() {
+		c.http.CloseIdleConnections()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	c.login(token)
+	return c
+}
+
+// An action takes as long as it takes.
+func TestSlowActionIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newModel(running("web")).answers(true)
+		a.Act = func(ctx context.Context, _ pod.Key, _ string) error {
+			select {
+			case <-time.After(time.Minute):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		resp := servePipes(t, a).do(t.Context(), http.MethodPost, "/pods/default/web/stop", nil)
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusNoContent {
+			t.Errorf("stop: %s", resp.Status)
+		}
+	})
+}
+
+// A client that sends nothing does not hold on for ever.
+func TestSlowBodyIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := servePipes(t, newModel(running("web")).answers(true))
+		body, hold := io.Pipe()
+		defer hold.Close()
+		began := time.Now()
+		resp := c.do(t.Context(), http.MethodPost, "/pods/default/web/stop", body)
+		defer resp.Body.Close()
+		if took := time.Since(began); resp.StatusCode != http.StatusRequestEntityTooLarge || took != 5*time.Second {
+			t.Errorf("%s after %v", resp.Status, took)
+		}
+	})
 }
 
 // A client that reads nothing does not hold the end of the command up.
