@@ -38,24 +38,25 @@ func from(t *testing.T, remote, local, authorization string) *http.Request {
 }
 
 func TestBearers(t *testing.T) {
-	file := put(t, t.TempDir(), "tokens", []byte("# ours\n\n"+tokenLine("r", "read-only")+tokenLine("f", "full")+tokenLine("both", "full")+tokenLine("both", "read-only")))
+	file := put(t, t.TempDir(), "tokens", []byte("# ours\n\n"+tokenLine("r", "read-only")+tokenLine("f", "full")+tokenLine("both", "full")+tokenLine("both", "read-only")+tokenLine("two", "read-only")+tokenLine("two", "full")))
 	for name, c := range map[string]struct {
 		authorization string
 		want          kubeletapi.Access
 	}{
-		"full":                {"Bearer f", kubeletapi.Full},
-		"read-only":           {"Bearer r", kubeletapi.ReadOnly},
-		"another spelling":    {"bearer  f ", kubeletapi.Full},
-		"twice, the lesser":   {"Bearer both", kubeletapi.ReadOnly},
-		"none":                {"", 0},
-		"an empty one":        {"Bearer ", 0},
-		"no scheme":           {"f", 0},
-		"another scheme":      {"Basic f", 0},
-		"a part of one":       {"Bearer bot", 0},
-		"more than one":       {"Bearer f x", 0},
-		"the line of one":     {"Bearer " + strings.TrimSpace(tokenLine("f", "full")), 0},
-		"a very long one":     {"Bearer " + strings.Repeat("f", 16<<10), 0},
-		"what a comment says": {"Bearer # ours", 0},
+		"full":                 {"Bearer f", kubeletapi.Full},
+		"read-only":            {"Bearer r", kubeletapi.ReadOnly},
+		"another spelling":     {"bearer  f ", kubeletapi.Full},
+		"twice, the lesser":    {"Bearer both", kubeletapi.ReadOnly},
+		"twice, in that order": {"Bearer two", kubeletapi.ReadOnly},
+		"none":                 {"", 0},
+		"an empty one":         {"Bearer ", 0},
+		"no scheme":            {"f", 0},
+		"another scheme":       {"Basic f", 0},
+		"a part of one":        {"Bearer bot", 0},
+		"more than one":        {"Bearer f x", 0},
+		"the line of one":      {"Bearer " + strings.TrimSpace(tokenLine("f", "full")), 0},
+		"a very long one":      {"Bearer " + strings.Repeat("f", 16<<10), 0},
+		"what a comment says":  {"Bearer # ours", 0},
 	} {
 		who, err := server.Callers{Tokens: file}.Who(quiet)
 		if err != nil {
