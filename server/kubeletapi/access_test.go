@@ -214,3 +214,56 @@ func TestOldTLSIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// descriptors returns how many are open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// Clients that vanish in the middle of an answer leave no descriptor behind, and their
+// places to others, while the server goes on.
+func TestClientsThatVanish(t *testing.T) {
+	answers, tokens := bigFile(t), write(t, t.TempDir(), "tokens", fmt.Appendf(nil, "sha256:%x me full\n", sha256.Sum256([]byte("me"))))
+	before := descriptors(t)
+	t.Run("while it runs", func(t *testing.T) {
+		address, roots := secure(t, answers, server.Callers{Tokens: tokens})
+		idle := descriptors(t)
+		for range 20 { // ten streams at a time
+			var conns []net.Conn
+			for range 10 {
+				conn, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				secured := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+				if _, err := io.WriteString(secured, "GET /logs/big HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer me\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				line := make([]byte, len("HTTP/1.1 200"))
+				if _, err := io.ReadFull(secured, line); err != nil || string(line) != "HTTP/1.1 200" {
+					t.Fatalf("%s, %v", line, err)
+				}
+				conns = append(conns, conn)
+			}
+			for _, conn := range conns {
+				if err := conn.(*net.TCPConn).SetLinger(0); err != nil { // as one whose machine is gone
+					t.Error(err)
+				}
+				conn.Close()
+			}
+			for deadline := time.Now().Add(time.Minute); descriptors(t) > idle; <-time.After(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d descriptors are open, %d were before", descriptors(t), idle)
+				}
+			}
+		}
+	})
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors are open, %d were before", after, before)
+	}
+}
