@@ -58,7 +58,15 @@ func fill(t *testing.T, path string, bytes int) {
 func evicted(name string, words ...string) condition {
 	return func(s server.State) bool {
 		p := find(s, name)
-		if p == nil || p.Pod.Status.Phase != v1.PodFailed || p.Pod.Status.Reason != "Evicted" || p.Blocked == nil || len(p.Steps) > 0 {
+		return showsEvicted(name, words...)(s) && p.Blocked != nil && len(p.Steps) == 0
+	}
+}
+
+// showsEvicted holds from the verdict on, while its containers still end.
+func showsEvicted(name string, words ...string) condition {
+	return func(s server.State) bool {
+		p := find(s, name)
+		if p == nil || p.Pod.Status.Phase != v1.PodFailed || p.Pod.Status.Reason != "Evicted" {
 			return false
 		}
 		for _, w := range words {
@@ -177,12 +185,13 @@ func TestEvictionByOwnLimit(t *testing.T) {
 	w.write("other.yaml", manifest("{name: other}", sleeping("a")))
 	w.write("over.yaml", w.mountsData("over", once("dd if=/dev/zero of=/data/f bs=1M count=5"), "{sizeLimit: 2Mi}"))
 	w.start()
-	s := w.await("it is evicted", evicted("over", `EmptyDir volume "data" exceeds the limit "2Mi"`, "it runs again 10s after that"), running("other"))
-	if exists(filepath.Join(w.cfg.RootDir, "pods", string(find(s, "over").Pod.UID), "volumes")) {
-		t.Error("its volumes are left")
-	}
+	s := w.await("it is evicted", showsEvicted("over", `EmptyDir volume "data" exceeds the limit "2Mi"`, "it runs again 10s after that"), running("other"))
+	uid := find(s, "over").Pod.UID
 	w.restart()
 	w.await("it comes back", running("over"), running("other"))
+	if exists(filepath.Join(w.cfg.RootDir, "pods", string(uid), "volumes", "kubernetes.io~empty-dir", "data", "f")) {
+		t.Error("what it wrote is left")
+	}
 }
 
 // TestFullDisk holds that the agent and what runs live on where nothing can be

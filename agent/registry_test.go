@@ -57,7 +57,7 @@ func (r *registry) start() {
 }
 
 func (r *registry) stop() {
-	if r.cmd.ProcessState == nil {
+	if r.cmd.Process != nil && r.cmd.ProcessState == nil {
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
 	}

@@ -23,7 +23,7 @@ node/stats .
 agent/doctor .
 runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
 agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups)\$
-agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImages.*|TestOnce.*)\$}"
+agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImagesThat.*|TestOutOfMemory.*|TestOnce.*)\$}"
 
 there=$("$@" 'mktemp -d')
 trap '"$@" "rm -rf $there"' EXIT
