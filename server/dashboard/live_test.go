@@ -26,8 +26,12 @@ type told struct {
 		Whole   bool
 		Node    struct{ Actions []string }
 		Sources []struct{ State string }
-		Pods    []struct{ Name, Status, Tone, Why string }
-		Gone    []string
+		Pods    []struct {
+			Name, Status, Tone, Why string
+			Held                    bool
+			Containers              []struct{ State, Tone, Message string }
+		}
+		Gone []string
 	}
 	Events *struct {
 		Whole bool
@@ -124,6 +128,19 @@ func TestLiveTellsWhatChanged(t *testing.T) {
 		m = l.next(aboutState)
 		if len(m.State.Sources) != 2 || m.State.Sources[0].State != "has errors" || len(m.State.Pods) != 0 {
 			t.Errorf("sources: %+v", m.State)
+		}
+	})
+}
+
+// A pod that is held is as it was asked to be.
+func TestHeldPodIsNoTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := crashing("web")
+		held.Held = time.Now()
+		held.Blocked = &server.Waiting{Reason: "Stopped", Message: "stopped by hand"}
+		p := hear(t, newModel(held).answers(true)).next(aboutState).State.Pods[0]
+		if c := p.Containers[0]; !p.Held || p.Why != "stopped by hand" || c.Tone != "faint" || c.Message != "" {
+			t.Errorf("%+v", p)
 		}
 	})
 }

@@ -106,6 +106,14 @@ func viewPod(p server.Pod, line Line) podView {
 		v.Steps = append(v.Steps, s.Text)
 	}
 	v.Why, v.Notes = why(p, v.Containers), notes(p)
+	if v.Held {
+		// That none of them runs is as it was asked for, and the pod says why.
+		for i := range v.Containers {
+			if c := &v.Containers[i]; c.Since == 0 {
+				c.Tone, c.Message = Faint, ""
+			}
+		}
+	}
 	if v.Tone == Good && !conditionTrue(status, v1.PodReady) {
 		v.Tone = Busy
 	}
@@ -134,9 +142,6 @@ func why(p server.Pod, containers []containerView) string {
 }
 
 func notes(p server.Pod) (list []string) {
-	if !p.Held.IsZero() {
-		list = append(list, "Stopped by hand, until it is started.")
-	}
 	if p.Removing {
 		list = append(list, "Nothing supplies it any more.")
 	}

@@ -21,6 +21,7 @@ export function actions() {
     try {
       await act(pod, action);
       setText(said, "The agent has taken it on.");
+      setTimeout(() => setText(said, ""), 5000); // the rest is seen
     } catch (err) {
       setText(said, err.message);
     }
