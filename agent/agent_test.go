@@ -16,6 +16,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/node/rootdir"
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -131,6 +132,9 @@ func TestDeleteAll(t *testing.T) {
 	w.write("done.yaml", manifest("{name: done}", shell("app", "true"))+"  restartPolicy: Never\n")
 	w.start()
 	w.await("one runs, one finished", running("web"), phase("done", v1.PodSucceeded))
+	if err := server.NewClient(w.cfg.Socket).Stop(t.Context(), pod.Key{Namespace: "default", Name: "done-node"}); err != nil {
+		t.Error(err)
+	}
 	if err := agent.DeleteAll(t.Context(), w.cfg, w.log); !errors.Is(err, rootdir.ErrLocked) {
 		t.Errorf("beside an agent: %v, want ErrLocked", err)
 	}
@@ -149,6 +153,9 @@ func TestDeleteAll(t *testing.T) {
 	}
 	if mountedBelow(t, w.cfg.RootDir) {
 		t.Error("something is mounted below the root dir")
+	}
+	if exists(filepath.Join(w.cfg.RootDir, "held.json")) {
+		t.Error("it remembers who was stopped by hand")
 	}
 	for _, dir := range []string{"pods", "sources"} {
 		if entries, _ := os.ReadDir(filepath.Join(w.cfg.RootDir, dir)); len(entries) != 0 {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 )
 
 // DeleteAll removes every container, mount and folder that belongs to the root
@@ -35,7 +36,7 @@ func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
 		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err
 		}
-		return errors.Join(p.removeFolders(ctx), p.cgroups.drop(ctx), p.removeClaims())
+		return errors.Join(p.removeFolders(ctx), p.dir.Remove(reconcile.HoldsFile), p.cgroups.drop(ctx), p.removeClaims())
 	})
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,6 +108,37 @@ func (p *parts) listImages(ctx context.Context) (server.Images, error) {
 
 // collect takes away what nobody needs, or says what would go.
 func (p *parts) collect(ctx context.Context, what server.Collection) (server.Collected, error) {
+	found, err := p.preview(ctx, what)
+	if err != nil || what.DryRun {
+		return found, err
+	}
+	add := func(freed gc.Freed) {
+		found.Removed += freed.Count
+		found.Freed += freed.Bytes
+	}
+	if what.Containers {
+		add(p.dead.Collect(ctx, what.All))
+	}
+	if what.Images {
+		add(p.images.Collect(ctx, what.All))
+	}
+	// What went is what is not there any more.
+	left, err := p.preview(ctx, what)
+	gone := func(list, left []server.CollectedItem) []server.CollectedItem {
+		return slices.DeleteFunc(list, func(i server.CollectedItem) bool {
+			still := slices.ContainsFunc(left, func(o server.CollectedItem) bool { return o.ID == i.ID })
+			if still {
+				found.Failed = append(found.Failed, cmp.Or(i.Name, i.ID))
+			}
+			return still
+		})
+	}
+	found.Containers, found.Images = gone(found.Containers, left.Containers), gone(found.Images, left.Images)
+	return found, err
+}
+
+// preview is what a collection would take away.
+func (p *parts) preview(ctx context.Context, what server.Collection) (server.Collected, error) {
 	found := server.Collected{DryRun: what.DryRun, Containers: []server.CollectedItem{}, Images: []server.CollectedItem{}}
 	var errs []error
 	if what.Containers {
@@ -123,20 +155,7 @@ func (p *parts) collect(ctx context.Context, what server.Collection) (server.Col
 			found.Images = append(found.Images, server.CollectedItem{ID: i.ID, Name: strings.Join(i.Names, " "), Size: i.Size, Why: i.Why})
 		}
 	}
-	if err := errors.Join(errs...); err != nil || what.DryRun {
-		return found, err
-	}
-	add := func(freed gc.Freed) {
-		found.Removed += freed.Count
-		found.Freed += freed.Bytes
-	}
-	if what.Containers {
-		add(p.dead.Collect(ctx, what.All))
-	}
-	if what.Images {
-		add(p.images.Collect(ctx, what.All))
-	}
-	return found, ctx.Err()
+	return found, errors.Join(errs...)
 }
 
 // pull fetches an image with the logins that the node has.

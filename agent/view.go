@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/podkeeper/podkeeper/pod"
@@ -23,7 +24,7 @@ func (p *parts) state(ctx context.Context, after uint64) (server.State, error) {
 func view(cfg Config, snap reconcile.Snapshot) server.State {
 	s := server.State{
 		Revision: snap.Revision, Version: cfg.Version, Ready: ready(snap), Online: snap.Online,
-		NodeName: cfg.NodeName, RootDir: cfg.RootDir,
+		NodeName: cfg.NodeName, RootDir: cfg.RootDir, Strict: cfg.Strict, Extensions: cfg.Extensions,
 		Pods: []server.Pod{}, Sources: snap.Sources, Conflicts: snap.Conflicts,
 	}
 	policy := cfg.policy()
@@ -31,6 +32,9 @@ func view(cfg Config, snap reconcile.Snapshot) server.State {
 		if !v.Gone() {
 			s.Pods = append(s.Pods, podView(v, policy, !cfg.Cgroups.Off))
 		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(snap.Holds), pod.Key.Compare) {
+		s.Holds = append(s.Holds, server.Hold{Pod: key, Since: snap.Holds[key]})
 	}
 	return s
 }

@@ -12,9 +12,11 @@ import (
 
 // This file is the loop's side of holds by hand; plan_hold.go says what they do.
 
-// holdsFile has which pods are held by hand, and since when (law 5). Losing it costs
+// HoldsFile has which pods are held by hand, and since when (law 5). Losing it costs
 // that they run again.
-const holdsFile = "held.json"
+const HoldsFile = "held.json"
+
+const holdsVersion = 1
 
 // holdChange is a change of what is held: Since zero lets the pod go.
 type holdChange struct {
@@ -35,13 +37,13 @@ type heldFile struct {
 
 func (s *state) loadHolds() {
 	s.held = make(map[pod.Key]time.Time)
-	s.loadFile(holdsFile, func(data []byte) error {
+	s.loadFile(HoldsFile, func(data []byte) error {
 		var f heldFile
 		if err := json.Unmarshal(data, &f); err != nil {
 			return err
 		}
-		if f.Version != recordVersion {
-			return fmt.Errorf("version %d, want %d", f.Version, recordVersion)
+		if f.Version != holdsVersion {
+			return fmt.Errorf("version %d, want %d", f.Version, holdsVersion)
 		}
 		for _, p := range f.Pods {
 			s.held[p.Pod] = p.Since
@@ -68,13 +70,13 @@ func (s *state) writeHold() {
 		next[h.key] = h.since
 	}
 	s.spawn(func() {
-		f := heldFile{Version: recordVersion, Pods: []heldPod{}}
+		f := heldFile{Version: holdsVersion, Pods: []heldPod{}}
 		for _, key := range slices.SortedFunc(maps.Keys(next), pod.Key.Compare) {
 			f.Pods = append(f.Pods, heldPod{key, next[key]})
 		}
 		data, err := json.Marshal(f)
 		if err == nil {
-			err = s.deps.Store.WriteFile(holdsFile, data)
+			err = s.deps.Store.WriteFile(HoldsFile, data)
 		}
 		s.report(ctx, func(s *state) {
 			if err == nil {

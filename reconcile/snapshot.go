@@ -29,6 +29,8 @@ type Snapshot struct {
 	Pods      []View
 	Sources   []pod.Source
 	Conflicts []pod.Conflict
+	// Holds has, by key, since when a pod is stopped by hand of which nothing is there.
+	Holds map[pod.Key]time.Time
 	// Objects are what pods can refer to now. The map is never modified.
 	Objects map[pod.ObjectKey]*pod.Object
 }
@@ -124,6 +126,14 @@ func (s *state) snapshot() Snapshot {
 	}
 	if s.features != nil {
 		snap.Engine = s.features.Version
+	}
+	for key, since := range s.held {
+		if s.pods[key] == nil {
+			if snap.Holds == nil {
+				snap.Holds = make(map[pod.Key]time.Time)
+			}
+			snap.Holds[key] = since
+		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.pods), pod.Key.Compare) {
 		snap.Pods = append(snap.Pods, s.view(s.pods[key]))

@@ -83,6 +83,8 @@ type Collected struct {
 	DryRun     bool            `json:"dryRun"`
 	Containers []CollectedItem `json:"containers"`
 	Images     []CollectedItem `json:"images"`
+	// Failed are the names of those that were to go and are still there.
+	Failed []string `json:"failed,omitempty"`
 	// Removed and Freed, in bytes, count what went in fact.
 	Removed int   `json:"removed"`
 	Freed   int64 `json:"freed"`

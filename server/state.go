@@ -17,12 +17,24 @@ type State struct {
 	// Ready: the engine was listed and every source was asked once.
 	Ready bool `json:"ready"`
 	// Online: the container engine answers.
-	Online    bool           `json:"online"`
-	NodeName  string         `json:"nodeName"`
+	Online   bool   `json:"online"`
+	NodeName string `json:"nodeName"`
+	// Strict: unknown fields are refused. Extensions are the endings of manifests in
+	// folders; none are the default ones.
+	Strict     bool     `json:"strict,omitempty"`
+	Extensions []string `json:"extensions,omitempty"`
+	// Holds are pods that are stopped by hand although nothing of them is there.
+	Holds     []Hold         `json:"holds,omitempty"`
 	RootDir   string         `json:"rootDir"`
 	Pods      []Pod          `json:"pods"`
 	Sources   []pod.Source   `json:"sources"`
 	Conflicts []pod.Conflict `json:"conflicts,omitempty"`
+}
+
+// Hold is that a pod is stopped by hand.
+type Hold struct {
+	Pod   pod.Key   `json:"pod"`
+	Since time.Time `json:"since"`
 }
 
 // Events are what happened, the least lately first.

@@ -63,7 +63,7 @@ func (w *world) byHand(verb string, key pod.Key, container string) error {
 	}
 	synctest.Wait()
 	data, _ := w.disk.read(holds)
-	held := strings.Contains(string(data), key.Name)
+	held := strings.Contains(string(data), `"`+key.String()+`"`)
 	if err == nil && (verb == "stop" && !held || verb == "start" && held) {
 		w.laws.violate(handLaw, "%s of %s is not written down", verb, key)
 	}

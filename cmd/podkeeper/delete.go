@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +65,7 @@ agent must not run: it would start again what is removed.`,
 	cmd.Flags().BoolVar(&all, "all", false, "remove everything")
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "the manifest: a `FILE`, or - for standard input")
 	cmd.Flags().BoolVar(&a.prune, "prune", false, "with -f: remove also what the file in the folder has and the manifest has not")
-	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "with -f: remove nothing, and say what would go")
+	a.dryRunFlag(cmd, "with -f: remove nothing, and say what would go")
 	a.waitFlags(cmd, "with -f: its pods are gone")
 	set.engineFlags(cmd.Flags())
 	logs.flags(cmd.Flags())
@@ -74,36 +74,48 @@ agent must not run: it would start again what is removed.`,
 
 // deleteFile removes the file in the agent's folder that supplies what a manifest has.
 func (c *cli) deleteFile(ctx context.Context, l location, a applyFlags, file string) error {
-	state, err := c.ask(ctx, l)
+	state, err := c.askReady(ctx, l)
 	if err != nil {
 		return err
 	}
-	m, err := c.readManifest(ctx, file, state.NodeName)
+	data, err := c.fetchManifest(ctx, file)
 	if err != nil {
 		return err
 	}
-	owner, err := m.owner(state, a.prune)
+	// Names are enough, also those of documents with errors.
+	m, _ := parseManifest(shownName(file), data, state)
+	owner, err := m.owner(state)
 	if err != nil {
 		return err
+	}
+	path := owner.Origin.Name
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !a.prune && !bytes.Equal(old, data) {
+		if err := m.spares(path, old, state); err != nil {
+			return err
+		}
 	}
 	said := "deleted"
-	if a.dryRun {
+	if a.dry() {
 		said += " (dry run)"
-	} else if err := removeFile(owner.Origin.Name); err != nil {
+	} else if err := removeFile(path, old); err != nil {
 		return err
 	}
 	gone := manifestFile{pods: owner.Pods, objects: owner.Objects}
 	for _, name := range gone.titles() {
 		c.out.printf("%s %s\n", oneLine(name), said)
 	}
-	if a.dryRun || !a.wait {
+	if a.dry() || !a.wait {
 		return c.out.failed
 	}
-	return c.awaitGone(ctx, l, owner.Pods, a)
+	return c.awaitGone(ctx, l, owner, a)
 }
 
 // owner returns the one file that supplies what the manifest has.
-func (m manifestFile) owner(s server.State, prune bool) (pod.OriginStatus, error) {
+func (m manifestFile) owner(s server.State) (pod.OriginStatus, error) {
 	owners := m.owners(s)
 	var names []string
 	for _, o := range owners {
@@ -123,55 +135,61 @@ func (m manifestFile) owner(s server.State, prune bool) (pod.OriginStatus, error
 			hint: "Take it away there.",
 		}
 	}
-	if extra := m.extra(owners[0]); len(extra) > 0 && !prune {
-		return pod.OriginStatus{}, &failure{
-			code: exitFailed, err: fmt.Errorf("%s has %s, too", names[0], strings.Join(extra, ", ")),
-			hint: "Give --prune if that is to go, too; else take the rest out of that file.",
-		}
-	}
 	return owners[0], nil
 }
 
-func removeFile(path string) error {
+// removeFile removes a file that still says what it said.
+func removeFile(path string, old []byte) error {
+	now, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, old) {
+		return fmt.Errorf("%s was changed by somebody else meanwhile", path)
+	}
 	if err := os.Remove(path); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
 }
 
-// awaitGone waits until nothing is left of pods, and lets go of those that were stopped
-// by hand: a pod of that name that comes again is another one.
-func (c *cli) awaitGone(ctx context.Context, l location, keys []pod.Key, a applyFlags) error {
-	bounded := ctx
-	if a.timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, a.timeout)
-		defer cancel()
-	}
+// awaitGone waits until nothing is left of what a file supplied, and lets go of pods
+// that were stopped by hand once nothing wants them: one of that name that comes again
+// is another one.
+func (c *cli) awaitGone(ctx context.Context, l location, owner pod.OriginStatus, a applyFlags) error {
 	var left []string
-	err := follow(bounded, c, l, askState, func(s server.State) (bool, error) {
+	client := server.NewClient(l.socket)
+	lifted := map[pod.Key]bool{}
+	look := func(s server.State) (bool, error) {
 		left = nil
-		for _, p := range s.Pods {
-			if p.Pod != nil && slices.Contains(keys, keyOf(p)) {
-				left = append(left, keyOf(p).String())
+		for _, key := range owner.Pods {
+			p, there := podNamed(s, key)
+			ours := there && (p.Origin == owner.Origin || p.Removing)
+			if ours {
+				left = append(left, key.String())
+			}
+			if !lifted[key] && (!there || p.Removing) {
+				if err := client.Start(ctx, key); err != nil && !errors.Is(err, server.ErrNoPod) {
+					return false, askError(l, err)
+				}
+				lifted[key] = true
 			}
 		}
 		return len(left) == 0, nil
-	})
-	switch {
-	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+	}
+	return c.within(ctx, a.timeout, func(ctx context.Context) error { return follow(ctx, c, l, askState, look) }, func() error {
 		return &failure{
 			code: exitFailed, err: fmt.Errorf("waited %s: something is left of %s", a.timeout, strings.Join(left, ", ")),
 			hint: "Its manifest is gone, and the agent goes on; `podkeeper describe pod` tells more.",
 		}
-	case err != nil:
-		return err
-	}
-	client := server.NewClient(l.socket)
-	for _, key := range keys {
-		if err := client.Start(ctx, key); err != nil && !errors.Is(err, server.ErrNoPod) {
-			return askError(l, err)
+	})
+}
+
+func podNamed(s server.State, key pod.Key) (server.Pod, bool) {
+	for _, p := range s.Pods {
+		if p.Pod != nil && keyOf(p) == key {
+			return p, true
 		}
 	}
-	return nil
+	return server.Pod{}, false
 }

@@ -157,7 +157,12 @@ func (c *cli) describeVolumeCommand(l *location) *cobra.Command {
 func (c *cli) describeNodeCommand(l *location) *cobra.Command {
 	return &cobra.Command{
 		Use: "node", Aliases: []string{"nodes", "no"}, Short: "Tell all about this machine: conditions, what pods may have of it, what they ask for, versions",
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd.CommandPath(), fmt.Errorf("there is one node, got %d names", len(args)))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i, err := (&getList{cli: c, kind: nodesKind(), names: args}).ask(cmd.Context(), *l)
 			if err != nil {

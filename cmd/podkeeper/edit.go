@@ -31,6 +31,7 @@ once. An edit with errors is kept, and named, and the file stays as it is.`,
 			return c.edit(cmd.Context(), *l, namespace, args[0], a)
 		},
 	}
+	a.dryRun = "none"
 	namespaceFlags(cmd, &namespace)
 	a.waitFlags(cmd, "its pods are ready or have ended")
 	cmd.ValidArgsFunction = c.completePods(l, &namespace, false)
@@ -50,7 +51,7 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 	if err != nil {
 		return err
 	}
-	copied, after, err := c.editCopy(ctx, file, before)
+	copied, after, err := c.editCopy(file, before)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,12 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 		c.err.printf("Edit cancelled, no changes made.\n")
 		return os.Remove(copied)
 	}
-	m, err := c.checkManifest(copied, after, state.NodeName)
+	// A Ctrl-C in the editor was the editor's.
+	quiet := context.WithoutCancel(ctx)
+	if state, err = c.askReady(quiet, l); err != nil {
+		return kept(err)
+	}
+	m, err := c.checkManifest(copied, after, state)
 	if err != nil {
 		return kept(err)
 	}
@@ -70,10 +76,9 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 			return kept(fmt.Errorf("%s is supplied by %s, too", m.shared(o), o.Origin.Name))
 		}
 	}
-	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
-		return kept(errors.Join(fmt.Errorf("%s was changed by somebody else meanwhile", file), err))
-	}
-	err = c.put(ctx, l, state, m, file, a)
+	was, _ := parseManifest(file, before, state)
+	e := &edition{manifestFile: m, target: file, old: before, was: was}
+	err = c.put(ctx, l, state, a, e)
 	if now, failed := os.ReadFile(file); failed != nil || !bytes.Equal(now, after) {
 		return kept(err)
 	}
@@ -82,7 +87,7 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 
 // editCopy has a copy of the file edited, which only its owner can read, and returns
 // where it is and what it says then.
-func (c *cli) editCopy(ctx context.Context, file string, data []byte) (path string, after []byte, err error) {
+func (c *cli) editCopy(file string, data []byte) (path string, after []byte, err error) {
 	f, err := os.CreateTemp("", "podkeeper-edit-*"+filepath.Ext(file))
 	if err != nil {
 		return "", nil, err
@@ -97,9 +102,10 @@ func (c *cli) editCopy(ctx context.Context, file string, data []byte) (path stri
 			command = v
 		}
 	}
-	// By a shell, since the variable may have arguments, and quotes.
-	editor := exec.CommandContext(ctx, "sh", "-c", command+` "$1"`, "sh", f.Name())
-	editor.Stdin, editor.Stdout, editor.Stderr = c.in, c.out, c.err
+	// By a shell, since the variable may have arguments, and quotes. It has the terminal
+	// itself, and lives until it ends: a Ctrl-C is its own.
+	editor := exec.Command("sh", "-c", command+` "$1"`, "sh", f.Name())
+	editor.Stdin, editor.Stdout, editor.Stderr = c.in, c.out.w, c.err.w
 	if err := editor.Run(); err != nil {
 		return "", nil, &failure{code: exitFailed, err: fmt.Errorf("editor %s: %w", command, err), hint: "Name another with $EDITOR. The copy is kept in " + f.Name() + "."}
 	}

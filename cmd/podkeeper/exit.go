@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -76,7 +77,11 @@ func (c *cli) report(ctx context.Context, err error) int {
 }
 
 func (c *cli) complain(err error, hint string) {
-	c.err.printf("%s %s\n", c.err.paint(bad, "podkeeper:"), err)
+	lines := strings.Split(err.Error(), "\n")
+	for i := range lines {
+		lines[i] = oneLine(lines[i])
+	}
+	c.err.printf("%s %s\n", c.err.paint(bad, "podkeeper:"), strings.Join(lines, "\n"))
 	if hint != "" {
 		c.err.printf("%s\n", hint)
 	}
@@ -90,7 +95,7 @@ func askError(l location, err error) error {
 	case errors.Is(err, server.ErrNoAgent):
 		return &failure{code: exitNoAgent, err: err, hint: "Start one with `podkeeper run" + l.flags() + "`, or name the one that runs with --root-dir or --socket."}
 	case errors.Is(err, fs.ErrPermission):
-		return &failure{code: exitNoAgent, err: err, hint: "Only the agent's own user may speak to it: try it as root."}
+		return &failure{code: exitNoAgent, err: err, hint: "Only the agent's own user and the group of its --socket-group may speak to it: try it as root."}
 	default:
 		return err
 	}

@@ -53,15 +53,15 @@ func (g *getList) several(cmd *cobra.Command, l location, args []string) error {
 		return g.together(cmd, l, wanted)
 	}
 	var errs []error
-	for at, w := range wanted {
+	before := false
+	for _, w := range wanted {
 		one := *g
 		one.kind, one.names, one.prefix = w.kind, w.names, len(wanted) > 1
-		if at > 0 && g.format != asName {
-			g.out.printf("\n")
-		}
+		one.after = before && g.format != asName
 		if err := one.run(cmd, l); err != nil {
 			errs = append(errs, err)
 		}
+		before = before || one.begun
 	}
 	return errors.Join(errs...)
 }

@@ -27,7 +27,7 @@ type containerObject struct {
 
 func containersKind() *kind {
 	return &kind{
-		plural: "containers", singular: "container", namespaced: true,
+		plural: "containers", singular: "container", namespaced: true, labelled: true,
 		about: "List the containers of pods, and why they do not run where they do not",
 		long: `List the containers of pods, and why they do not run where they do not. A NAME is
 that of a container, or POD/CONTAINER.`,
@@ -75,7 +75,7 @@ func (c *cli) containerItem(p server.Pod, o containerObject) item {
 	}
 	count := strconv.Itoa(int(o.Status.RestartCount))
 	i := item{
-		namespace: o.Namespace, name: o.Name, id: string(p.Pod.UID) + "/" + o.Pod, labels: p.Pod.Labels, object: o,
+		namespace: o.Namespace, name: o.Name, id: string(p.Pod.UID) + "/" + o.Pod, of: o.Pod, labels: p.Pod.Labels, object: o,
 		row:  cells(o.Pod, o.Name, o.Type, strconv.FormatBool(o.Status.Ready), orNone(word), count, old),
 		wide: cells(orNone(o.Status.Image), orNone(shortID(o.Status.ContainerID))),
 		look: fmt.Sprintln(o.Status.Ready, word, count, o.Status.ContainerID),

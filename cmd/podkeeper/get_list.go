@@ -33,6 +33,8 @@ type kind struct {
 	means func(l listing, i item, namespace, name string) bool
 	// gone is the row of an item that is there no more; nil says nothing of it.
 	gone func(item) []cell
+	// labelled things can be picked by -l.
+	labelled bool
 	// alone: there is one by nature, which programs get without a List around it.
 	alone bool
 }
@@ -51,6 +53,7 @@ type item struct {
 	namespace, name string
 	// id tells it from another of its name; "" is the name.
 	id        string
+	of        string // the pod that it is part of
 	labels    map[string]string
 	row, wide []cell
 	// look is equal as long as its row is to be printed in the same way, but for its
@@ -76,6 +79,7 @@ type getList struct {
 	watch     bool
 	bare      bool
 	prefix    bool // names bear the kind, since there are several
+	after     bool // another table came before
 
 	keep  func(item) bool // beside what the flags say; nil is all
 	table table
@@ -112,7 +116,9 @@ func (c *cli) getKindCommand(l *location, k *kind) *cobra.Command {
 func (g *getList) flags(cmd *cobra.Command) {
 	outputFlag(cmd, &g.format, asTable, asWide, asJSON, asYAML, asName)
 	namespaceFlags(cmd, &g.namespace)
-	cmd.Flags().StringVarP(&g.selected, "selector", "l", "", "only those whose labels match, such as app=web,tier!=db")
+	if g.kind == nil || g.kind.labelled {
+		cmd.Flags().StringVarP(&g.selected, "selector", "l", "", "only those whose labels match, such as app=web,tier!=db")
+	}
 	cmd.Flags().StringVar(&g.sorted, "sort-by", "", "sort by what stands at this `PATH` of the object, such as .metadata.name")
 	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on, and print what changes")
 	cmd.Flags().BoolVar(&g.bare, "no-headers", false, "leave the first line of the table out")
@@ -121,6 +127,9 @@ func (g *getList) flags(cmd *cobra.Command) {
 // prepare reads what flags say.
 func (g *getList) prepare(cmd *cobra.Command) error {
 	var err error
+	if g.selected != "" && !g.kind.labelled {
+		return usage(cmd.CommandPath(), fmt.Errorf("--selector: %s have no labels here", g.kind.plural))
+	}
 	if g.selector, err = labels.Parse(g.selected); err != nil {
 		return usage(cmd.CommandPath(), fmt.Errorf("--selector %q: %w", g.selected, err))
 	}
@@ -200,6 +209,14 @@ func (g *getList) pick(l listing) (items []item, missing error) {
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// title is its name, with that of the pod that it is part of.
+func (i item) title() string {
+	if i.of != "" {
+		return i.of + "/" + i.name
+	}
+	return i.name
 }
 
 func (i item) key() string { return i.id + "/" + i.namespace + "/" + i.name }
@@ -284,8 +301,13 @@ func (g *getList) sort(items []item) error {
 	}
 	slices.SortStableFunc(items, func(a, b item) int {
 		x, y := keys[a.key()], keys[b.key()]
-		if x.amount != nil && y.amount != nil {
+		switch {
+		case x.amount != nil && y.amount != nil:
 			return x.amount.Cmp(*y.amount)
+		case x.amount != nil:
+			return -1 // amounts first
+		case y.amount != nil:
+			return 1
 		}
 		return cmp.Compare(x.text, y.text)
 	})
@@ -299,9 +321,12 @@ func (g *getList) print(items []item) {
 	}
 	if g.format == asName {
 		for _, i := range items {
-			g.out.printf("%s/%s\n", g.kind.singular, oneLine(i.name))
+			g.out.printf("%s/%s\n", g.kind.singular, oneLine(i.title()))
 		}
 		return
+	}
+	if g.after && !g.begun {
+		g.out.printf("\n")
 	}
 	var rows [][]cell
 	if !g.begun && !g.bare {
@@ -331,8 +356,11 @@ func (g *getList) columns(namespace string, row, wide []cell) []cell {
 
 // changes prints the items that look different from when they were last printed.
 func (g *getList) changes(l listing) (done bool, err error) {
-	items, _ := g.pick(l)
+	items, missing := g.pick(l)
 	if g.shown == nil {
+		if missing != nil && len(items) == 0 {
+			return false, missing
+		}
 		if l.state != nil {
 			g.caution(*l.state)
 		}
@@ -376,7 +404,7 @@ func (g *getList) changes(l listing) (done bool, err error) {
 func (g *getList) fingerprint(i item) (string, error) {
 	switch {
 	case g.format == asName:
-		return i.name, nil
+		return i.title(), nil
 	case g.full():
 		data, err := json.Marshal(i.object)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 func nodesKind() *kind {
 	return &kind{
-		plural: "nodes", singular: "node", short: []string{"no"}, alone: true,
+		plural: "nodes", singular: "node", short: []string{"no"}, alone: true, labelled: true,
 		about: "Show this machine: its conditions, versions, and what pods may have of it",
 		long: `Show this machine. STATUS names what it is short of. -o json and -o yaml print v1.Node
 with conditions, capacity, allocatable and versions.`,

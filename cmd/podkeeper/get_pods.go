@@ -11,7 +11,7 @@ import (
 
 func podsKind() *kind {
 	return &kind{
-		plural: "pods", singular: "pod", short: []string{"po"}, namespaced: true,
+		plural: "pods", singular: "pod", short: []string{"po"}, namespaced: true, labelled: true,
 		about: "List pods, and why they do not run where they do not",
 		long: `List pods, and why they do not run where they do not, in kubectl's columns.
 

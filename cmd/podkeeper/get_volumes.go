@@ -29,7 +29,7 @@ type volumeMount struct {
 
 func volumesKind() *kind {
 	return &kind{
-		plural: "volumes", singular: "volume", short: []string{"vol"}, namespaced: true,
+		plural: "volumes", singular: "volume", short: []string{"vol"}, namespaced: true, labelled: true,
 		about: "List the volumes of pods, and the containers that have them mounted",
 		long: `List the volumes of pods, and the containers that have them mounted. A NAME is that of
 a volume, or POD/VOLUME. Claims are listed by get pvc.`,
@@ -62,7 +62,7 @@ func listVolumes(_ *cli, ctx context.Context, client *server.Client, after uint6
 			}
 			kind, source := volumeType(v)
 			l.items = append(l.items, item{
-				namespace: o.Namespace, name: v.Name, id: string(p.Pod.UID) + "/" + o.Pod, labels: p.Pod.Labels, object: o,
+				namespace: o.Namespace, name: v.Name, id: string(p.Pod.UID) + "/" + o.Pod, of: o.Pod, labels: p.Pod.Labels, object: o,
 				row:  cells(o.Pod, v.Name, kind, orNone(source), orNone(strings.Join(slices.Compact(by), ","))),
 				wide: cells(orNone(strings.Join(paths, ","))),
 			})

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
@@ -31,7 +33,12 @@ func (c *cli) pullCommand(l *location) *cobra.Command {
 		Short: "Fetch images, with the logins that the agent has",
 		Long: `Fetch images, with the logins that the agent has for their registries. They count as
 the agent's: unused, they are collected like any other of its.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd.CommandPath(), errors.New("want the name of an image"))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, image := range args {
 				if err := c.pull(cmd.Context(), *l, image); err != nil {
@@ -89,7 +96,10 @@ that may: nothing that is wanted, in use, pinned, somebody else's or too young.`
 
 func (c *cli) showCollected(f format, found server.Collected) error {
 	if f != asTable {
-		return c.out.object(f, found)
+		if err := c.out.object(f, found); err != nil || len(found.Failed) == 0 {
+			return err
+		}
+		return codeError(exitFailed)
 	}
 	var rows [][]cell
 	for _, i := range found.Containers {
@@ -108,6 +118,9 @@ func (c *cli) showCollected(f format, found server.Collected) error {
 		c.err.printf("%s would go.\n", plural(len(rows), "thing"))
 	default:
 		c.err.printf("%s removed, %s of images.\n", plural(found.Removed, "thing"), units.HumanSize(float64(found.Freed)))
+	}
+	if len(found.Failed) > 0 {
+		return &failure{code: exitFailed, err: fmt.Errorf("not removed: %s", strings.Join(found.Failed, ", ")), hint: "The agent's log says why."}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,40 +30,30 @@ type manifestFile struct {
 	objects []pod.ObjectKey
 	// hashes tell versions of the pods apart.
 	hashes map[pod.Key]string
+	// broken: it has an error.
+	broken bool
 }
 
-// readManifest reads and checks one, as the agent of that node would. What is wrong
-// with it is told, and an error returned where that is an error.
-func (c *cli) readManifest(ctx context.Context, name, node string) (manifestFile, error) {
+// readManifest reads and checks one, as the agent would. What is wrong with it is told,
+// and an error returned where that is an error.
+func (c *cli) readManifest(ctx context.Context, name string, s server.State) (manifestFile, error) {
 	data, err := c.fetchManifest(ctx, name)
 	if err != nil {
 		return manifestFile{}, err
 	}
-	return c.checkManifest(name, data, node)
+	return c.checkManifest(shownName(name), data, s)
 }
 
-func (c *cli) checkManifest(name string, data []byte, node string) (manifestFile, error) {
-	m := manifestFile{name: name, data: data, hashes: map[pod.Key]string{}}
-	v := &validation{cli: c, options: manifests.Options{NodeName: node}}
-	result := v.parse(data, pod.Origin{Source: pod.SourceID{Kind: pod.FileSource, Name: name}, Name: name})
-	broken := false
-	for _, p := range result.Problems {
+func (c *cli) checkManifest(name string, data []byte, s server.State) (manifestFile, error) {
+	m, problems := parseManifest(name, data, s)
+	v := &validation{cli: c}
+	for _, p := range problems {
 		if p.Severity != pod.Note {
 			c.err.printf("%s\n", v.finding(p))
 		}
-		broken = broken || p.Severity == pod.Error
-	}
-	for _, d := range result.Documents {
-		switch {
-		case d.Pod != nil:
-			m.pods = append(m.pods, d.Pod.Key())
-			m.hashes[d.Pod.Key()] = d.Pod.Object.Annotations[manifests.HashAnnotation]
-		case d.Object != nil:
-			m.objects = append(m.objects, d.Object.Key)
-		}
 	}
 	switch {
-	case broken:
+	case m.broken:
 		return m, fmt.Errorf("%s has errors, and the manifest folder is left as it is", name)
 	case len(m.pods)+len(m.objects) == 0:
 		return m, fmt.Errorf("%s has no pods and no objects", name)
@@ -70,28 +61,62 @@ func (c *cli) checkManifest(name string, data []byte, node string) (manifestFile
 	return m, nil
 }
 
+// parseManifest reads what a manifest has, names of broken documents included.
+func parseManifest(name string, data []byte, s server.State) (manifestFile, []pod.Problem) {
+	m := manifestFile{name: name, data: data, hashes: map[pod.Key]string{}}
+	origin := pod.Origin{Source: pod.SourceID{Kind: pod.FileSource, Name: name}, Name: name}
+	result := manifests.Parse(data, origin, manifests.Options{NodeName: s.NodeName, Strict: s.Strict})
+	for _, p := range result.Problems {
+		m.broken = m.broken || p.Severity == pod.Error
+	}
+	for _, d := range result.Documents {
+		switch {
+		case d.Key != (pod.Key{}):
+			m.pods = append(m.pods, d.Key)
+			if d.Pod != nil {
+				m.hashes[d.Key] = d.Pod.Object.Annotations[manifests.HashAnnotation]
+			}
+		case d.ObjectKey != (pod.ObjectKey{}):
+			m.objects = append(m.objects, d.ObjectKey)
+		}
+	}
+	return m, result.Problems
+}
+
+// isURL reports whether a manifest is served from elsewhere.
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
+// shownName is a manifest's name as people may see it: a URL without what stands before
+// its host.
+func shownName(name string) string {
+	if !isURL(name) {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return "the URL"
+	}
+	u.User = nil
+	return u.String()
+}
+
 // fetchManifest reads a file, standard input, or what a URL serves.
 func (c *cli) fetchManifest(ctx context.Context, name string) ([]byte, error) {
 	var from io.Reader = c.in
 	switch {
 	case name == "-":
-	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+	case isURL(name):
 		const patience = 30 * time.Second
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+		body, err := openURL(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", shownName(name), err)
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("%s: %s", req.URL.Redacted(), resp.Status)
-		}
-		from = resp.Body
+		defer body.Close()
+		from = body
 	default:
 		f, err := os.Open(name)
 		if err != nil {
@@ -102,9 +127,29 @@ func (c *cli) fetchManifest(ctx context.Context, name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(from, manifests.MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, fmt.Errorf("read %s: %w", shownName(name), err)
 	}
 	return data, nil
+}
+
+// openURL asks for what a URL serves. Its errors do not name it.
+func openURL(ctx context.Context, name string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+	if err != nil {
+		return nil, errors.New("is no URL that can be asked")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	var asked *url.Error
+	if errors.As(err, &asked) {
+		err = asked.Err
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, errors.Join(errors.New(resp.Status), resp.Body.Close())
+	}
+	return resp.Body, nil
 }
 
 // owners are the origins that supply something of the manifest.
@@ -120,19 +165,43 @@ func (m manifestFile) owners(s server.State) (list []pod.OriginStatus) {
 	return list
 }
 
-// extra names what an origin supplies beside what the manifest has.
-func (m manifestFile) extra(o pod.OriginStatus) (names []string) {
-	for _, k := range o.Pods {
-		if !slices.Contains(m.pods, k) {
-			names = append(names, "pod "+k.String())
+// spares returns an error where a file has anything that the manifest has not: as it is
+// on the disk, broken documents too, and as the agent goes on with it.
+func (m manifestFile) spares(file string, data []byte, s server.State) error {
+	is, _ := parseManifest(file, data, s)
+	pods, objects := is.pods, is.objects
+	for _, src := range s.Sources {
+		for _, o := range src.Origins {
+			if o.Origin.Name == file {
+				pods, objects = append(pods, o.Pods...), append(objects, o.Objects...)
+			}
 		}
 	}
-	for _, k := range o.Objects {
-		if !slices.Contains(m.objects, k) {
-			names = append(names, k.String())
+	var names []string
+	add := func(name string, has bool) {
+		if !has && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return names
+	for _, k := range pods {
+		add("pod "+k.String(), slices.Contains(m.pods, k))
+	}
+	for _, k := range objects {
+		add(k.String(), slices.Contains(m.objects, k))
+	}
+	switch {
+	case len(names) > 0:
+		return &failure{
+			code: exitFailed, err: fmt.Errorf("%s has %s, too, which would be removed", file, strings.Join(names, ", ")),
+			hint: "Give --prune if that is meant; else leave the rest to it: take out, or add, only what you mean.",
+		}
+	case is.broken:
+		return &failure{
+			code: exitFailed, err: fmt.Errorf("%s has errors, and may have more than can be read", file),
+			hint: "Mend it first (`podkeeper validate " + file + "`), or give --prune if all of it may go.",
+		}
+	}
+	return nil
 }
 
 // shared names what an origin supplies of the manifest.
@@ -152,9 +221,13 @@ func (m manifestFile) shared(o pod.OriginStatus) string {
 
 // fileName is the name that a manifest gets in a folder: its own, if the agent takes
 // that, else one after the first thing in it.
-func (m manifestFile) fileName(node string) string {
-	base := filepath.Base(m.name)
-	if m.name != "-" && !strings.Contains(m.name, "://") && slices.Contains(sources.DefaultExtensions(), filepath.Ext(base)) && !strings.HasPrefix(base, ".") {
+func (m manifestFile) fileName(s server.State) string {
+	base, node := filepath.Base(m.name), s.NodeName
+	endings := s.Extensions
+	if len(endings) == 0 {
+		endings = sources.DefaultExtensions()
+	}
+	if m.name != "-" && !isURL(m.name) && slices.Contains(endings, filepath.Ext(base)) && !strings.HasPrefix(base, ".") {
 		return base
 	}
 	namespace, name := "", ""
@@ -166,7 +239,10 @@ func (m manifestFile) fileName(node string) string {
 	if namespace != "default" {
 		name = namespace + "-" + name
 	}
-	return name + ".yaml"
+	if slices.Contains(endings, ".yaml") {
+		return name + ".yaml"
+	}
+	return name + endings[0]
 }
 
 // manifestFolder is the first folder that the agent reads.
@@ -188,13 +264,12 @@ func manifestFolder(s server.State) (string, error) {
 // replaceFile gives a file that content at once: a reader sees the old or the new one.
 // One that holds a Secret is its owner's alone. A link stays one.
 func replaceFile(path string, data []byte, secret bool) (err error) {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to
+	if path, err = throughLinks(path); err != nil {
+		return err
 	}
-	mode := fs.FileMode(0o644)
-	old, failed := os.Stat(path)
-	if failed == nil {
-		mode = old.Mode().Perm()
+	mode, like := fs.FileMode(0o644), filepath.Dir(path)
+	if old, err := os.Stat(path); err == nil {
+		mode, like = old.Mode().Perm(), path
 	}
 	if secret {
 		mode &= 0o700
@@ -209,19 +284,43 @@ func replaceFile(path string, data []byte, secret bool) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode))
-	if failed == nil {
-		if was, ok := old.Sys().(*syscall.Stat_t); ok {
-			err = errors.Join(err, f.Chown(int(was.Uid), int(was.Gid)))
-		}
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), chownLike(f, like), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// throughLinks returns the file that a path leads to; one that is not there is itself.
+func throughLinks(path string) (string, error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	to, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("%s is a link that leads nowhere: %w", path, err)
+	}
+	return to, nil
+}
+
+// chownLike gives a file the owner of another, where that is not its own.
+func chownLike(f *os.File, like string) error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	want, err := os.Stat(like)
+	if err != nil {
+		return err
+	}
+	is, ok := now.Sys().(*syscall.Stat_t)
+	to, also := want.Sys().(*syscall.Stat_t)
+	if !ok || !also || is.Uid == to.Uid && is.Gid == to.Gid {
+		return nil
+	}
+	return f.Chown(int(to.Uid), int(to.Gid))
 }
 
 func syncFolder(path string) error {

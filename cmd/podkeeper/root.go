@@ -123,8 +123,11 @@ func (c *cli) ask(ctx context.Context, l location) (server.State, error) {
 	return state, askError(l, err)
 }
 
-// caution says what makes a state less than the truth.
+// caution says what makes a state less than the truth, and what is not among the pods.
 func (c *cli) caution(s server.State) {
+	for _, h := range s.Holds {
+		c.err.printf("Pod %s, of which nothing is there, is stopped by hand until `podkeeper start`.\n", oneLine(h.Pod.String()))
+	}
 	switch {
 	case !s.Online:
 		c.err.printf("The container engine does not answer the agent: what is shown may be old.\n")

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
@@ -56,36 +56,46 @@ and logs stay.`,
 	return cmd
 }
 
-// awaitStop waits until nothing of a pod runs any more.
-func (c *cli) awaitStop(ctx context.Context, l location, p server.Pod, timeout time.Duration) error {
-	bounded := ctx
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
+// heldPod finds the pod that a name means, also one that is stopped by hand and of which
+// nothing is there.
+func (c *cli) heldPod(ctx context.Context, l location, namespace, name string) (key pod.Key, held bool, err error) {
+	s, err := c.ask(ctx, l)
+	if err != nil {
+		return key, false, err
 	}
-	err := follow(bounded, c, l, askState, func(s server.State) (bool, error) {
-		now, ok := podOf(s, p)
-		phase := v1.PodPhase("")
-		if ok {
-			phase = now.Pod.Status.Phase
-		}
-		held := ok && now.Blocked != nil && now.Blocked.Reason == stoppedReason && now.Settled()
-		return !ok || held || phase == v1.PodSucceeded || phase == v1.PodFailed, nil
-	})
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return &failure{code: exitFailed, err: fmt.Errorf("pod %s is being stopped, and some of it still runs after %s", keyOf(p), timeout), hint: "It goes on; `podkeeper describe pod` shows what is left to do."}
+	for _, h := range s.Holds {
+		p := server.Pod{Pod: &v1.Pod{}, Held: h.Since}
+		p.Pod.Namespace, p.Pod.Name = h.Pod.Namespace, h.Pod.Name
+		s.Pods = append(s.Pods, p)
 	}
-	return err
+	p, ok, err := onePod(s, namespace, name)
+	switch {
+	case err != nil:
+		return key, false, err
+	case !ok:
+		return key, false, noPod(namespace, name)
+	}
+	c.caution(s)
+	return keyOf(p), !p.Held.IsZero(), nil
 }
 
-func podOf(s server.State, p server.Pod) (server.Pod, bool) {
-	for _, now := range s.Pods {
-		if now.Pod != nil && keyOf(now) == keyOf(p) {
-			return now, true
+// awaitStop waits until nothing of a pod runs any more.
+func (c *cli) awaitStop(ctx context.Context, l location, p server.Pod, timeout time.Duration) error {
+	look := func(s server.State) (bool, error) {
+		now, ok := podNamed(s, keyOf(p))
+		if !ok {
+			return true, nil
 		}
+		if now.Held.IsZero() {
+			return false, fmt.Errorf("pod %s was started again meanwhile", keyOf(p))
+		}
+		phase := now.Pod.Status.Phase
+		held := now.Blocked != nil && now.Blocked.Reason == stoppedReason && now.Settled()
+		return held || phase == v1.PodSucceeded || phase == v1.PodFailed, nil
 	}
-	return server.Pod{}, false
+	return c.within(ctx, timeout, func(ctx context.Context) error { return follow(ctx, c, l, askState, look) }, func() error {
+		return &failure{code: exitFailed, err: fmt.Errorf("pod %s is being stopped, and some of it still runs after %s", keyOf(p), timeout), hint: "It goes on; `podkeeper describe pod` shows what is left to do."}
+	})
 }
 
 func (c *cli) startCommand(l *location) *cobra.Command {
@@ -98,19 +108,19 @@ admitted. It returns when the agent has taken that on; wait says when the pod ru
 		Example: `  podkeeper start web && podkeeper wait pod web`,
 		Args:    oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, p, err := c.theOne(cmd.Context(), *l, namespace, args[0])
+			key, held, err := c.heldPod(cmd.Context(), *l, namespace, args[0])
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
 			defer cancel()
-			if err := server.NewClient(l.socket).Start(ctx, keyOf(p)); err != nil {
+			if err := server.NewClient(l.socket).Start(ctx, key); err != nil {
 				return askError(*l, err)
 			}
-			if p.Held.IsZero() {
-				c.err.printf("Pod %s was not stopped by hand.\n", oneLine(p.Pod.Name))
+			if !held {
+				c.err.printf("Pod %s was not stopped by hand.\n", oneLine(key.Name))
 			}
-			c.out.printf("pod/%s started\n", oneLine(p.Pod.Name))
+			c.out.printf("pod/%s started\n", oneLine(key.Name))
 			return nil
 		},
 	}
