@@ -11,9 +11,6 @@ const (
 	block = 32 << 10
 	// maxLine bounds one line of a file. The engine's entries are shorter by far.
 	maxLine = 1 << 20
-	// keepMore is how many entries before a place are looked at for the beginnings of
-	// lines that end behind it.
-	keepMore = 4 << 10
 )
 
 // mark is what is to be known of an entry to find where lines begin.
@@ -24,11 +21,8 @@ type mark struct {
 }
 
 // back calls visit with the entries of a segment, the last one first, until it
-// returns false. Of a packed segment it keeps about so many.
-func (s *segment) back(keep int64, visit func(mark) bool) error {
-	if s.packed {
-		return s.backPacked(keep, visit)
-	}
+// returns false. A packed segment cannot be read so.
+func (s *segment) back(visit func(mark) bool) error {
 	var line []byte // what is known of the line that begins before off, at most maxLine
 	buf := make([]byte, block)
 	for off := s.size; off > 0; {
@@ -71,27 +65,18 @@ func visitLine(line []byte, off int64, visit func(mark) bool) bool {
 	return !ok || visit(mark{off: off, stream: e.stream, ends: e.ends()})
 }
 
-func (s *segment) backPacked(keep int64, visit func(mark) bool) error {
+// forward calls visit with the entries of a segment, the first one first, until it
+// returns false. What cannot be read of the segment is not there.
+func (s *segment) forward(visit func(mark) bool) error {
 	src, err := s.from(0)
 	if err != nil {
 		return err
 	}
-	var marks []mark
 	lines := scanner{src: src}
 	for {
 		line, off, err := lines.next()
-		if err != nil {
-			break // what cannot be read of it is not there
-		}
-		visitLine(line, off, func(m mark) bool { marks = append(marks, m); return true })
-		if keep < 1<<20 && len(marks) > 2*(int(keep)+keepMore) {
-			marks = append(marks[:0], marks[len(marks)/2:]...)
-		}
-	}
-	for i := len(marks) - 1; i >= 0; i-- {
-		if !visit(marks[i]) {
+		if err != nil || !visitLine(line, off, visit) {
 			return nil
 		}
 	}
-	return nil
 }

@@ -113,25 +113,81 @@ func (t *tailer) begin(m mark) {
 	}
 }
 
+// look is told of the entries of one more file. more is false where the beginning is
+// known.
+func (t *tailer) look(s *segment, more *bool) (err error) {
+	if s.packed {
+		*more, err = t.lookPacked(s)
+		return err
+	}
+	return s.back(func(m mark) bool {
+		*more = t.visit(m)
+		return *more
+	})
+}
+
+// lookPacked reads a file twice rather than to remember it: reading begins with its
+// beginning anyway, so it is enough to count the lines that are not wanted.
+func (t *tailer) lookPacked(s *segment) (more bool, err error) {
+	var has, unfinished [streams]bool
+	var lines int64
+	wanted := func(m mark) bool { return t.stream == All || t.stream == m.stream }
+	err = s.forward(func(m mark) bool {
+		if wanted(m) {
+			has[m.stream], unfinished[m.stream] = true, !m.ends
+			if m.ends {
+				lines++
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return false, err
+	}
+	for stream := range unfinished {
+		if unfinished[stream] && !t.seen[stream] {
+			lines++ // the last one of its stream
+		}
+	}
+	if !t.crossed && lines <= t.left {
+		t.left -= lines
+		t.begin(mark{})
+		for stream := range has {
+			t.seen[stream] = t.seen[stream] || has[stream]
+		}
+		return true, nil
+	}
+	t.begin(mark{})
+	before := lines
+	if !t.crossed {
+		before -= t.left
+	}
+	t.crossed = true
+	return false, s.forward(func(m mark) bool {
+		if before > 0 && wanted(m) && m.ends {
+			t.drop[m.stream]++
+			before--
+		}
+		return before > 0
+	})
+}
+
 func (c chain) seekTail(p *place, o Options) error {
-	if o.Tail == 0 {
-		return p.segments[0].back(1, func(m mark) bool {
+	if o.Tail == 0 && !p.segments[0].packed {
+		return p.segments[0].back(func(m mark) bool {
 			p.off, p.drop[m.stream] = m.off, 1
 			return false
 		})
 	}
 	t := tailer{stream: o.Stream, left: o.Tail}
 	for more := true; more; t.segment++ {
-		err := p.segments[0].back(t.left, func(m mark) bool {
-			more = t.visit(m)
-			return more
-		})
-		if err != nil {
+		if err := t.look(p.segments[0], &more); err != nil {
 			return err
 		}
 		if !more {
 			break
 		}
+		var err error
 		if more, err = p.older(c); err != nil {
 			return err
 		}
