@@ -14,14 +14,20 @@ type endings struct {
 	snapshot func(ctx context.Context, after uint64) (reconcile.Snapshot, error)
 	wake     chan struct{} // somebody waits
 
-	mu      sync.Mutex // guards waiting
+	mu      sync.Mutex // guards what follows
 	waiting map[string]*ending
+	// running are the containers of the latest snapshot that was looked at.
+	running  map[string]bool
+	revision uint64
 }
 
 // ending is that of one container.
 type ending struct {
 	ended     chan struct{}
 	followers int
+	// since is the revision from which on a snapshot that does not have the container
+	// says that it ended; 0 is not known yet.
+	since uint64
 }
 
 func newEndings(snapshot func(ctx context.Context, after uint64) (reconcile.Snapshot, error)) *endings {
@@ -56,6 +62,11 @@ func (e *endings) of(ctx context.Context, id string) (ended <-chan struct{}, sto
 		stop()
 		return nil, nil, err
 	}
+	e.mu.Lock()
+	if w.since == 0 {
+		w.since = snap.Revision
+	}
+	e.mu.Unlock()
 	e.tell(snap)
 	return w.ended, stop, nil
 }
@@ -85,8 +96,9 @@ func (e *endings) any() bool {
 	return len(e.waiting) > 0
 }
 
-// tell closes what belongs to containers that do not run. The next one who asks for
-// such a container, started again by somebody, waits anew.
+// tell looks at a snapshot, which may be older than one before, and closes what belongs
+// to containers that do not run. The next one who asks for such a container, started
+// again by somebody, waits anew.
 func (e *endings) tell(snap reconcile.Snapshot) {
 	running := map[string]bool{}
 	for _, v := range snap.Pods {
@@ -96,8 +108,11 @@ func (e *endings) tell(snap reconcile.Snapshot) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if snap.Revision >= e.revision {
+		e.running, e.revision = running, snap.Revision
+	}
 	for id, w := range e.waiting {
-		if !running[id] {
+		if !e.running[id] && w.since > 0 && w.since <= e.revision {
 			close(w.ended)
 			delete(e.waiting, id)
 		}

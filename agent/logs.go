@@ -111,7 +111,7 @@ func (p *parts) copyEngineLog(ctx context.Context, c runtime.Container, q kubele
 	if c.FailedStart() {
 		return nil
 	}
-	out := &limited{to: to, left: q.Limit}
+	out := &beginning{to: to, left: q.Limit}
 	err := p.runtime.Logs(ctx, c.ID, runtime.LogQuery{
 		Follow: q.Follow, Tail: q.Tail, Since: q.Since, Timestamps: q.Timestamps,
 		Stdout: q.Stream != "stderr", Stderr: q.Stream != "stdout",
@@ -127,8 +127,8 @@ func (p *parts) copyEngineLog(ctx context.Context, c runtime.Container, q kubele
 	return err
 }
 
-// limited ends with an error when as many bytes were written as are wanted.
-type limited struct {
+// beginning ends with an error when as many bytes were written as are wanted.
+type beginning struct {
 	to   io.Writer
 	left int64 // 0 is no limit
 	full bool
@@ -136,7 +136,7 @@ type limited struct {
 
 var errLimit = errors.New("limit reached")
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *beginning) Write(b []byte) (int, error) {
 	if l.left == 0 {
 		return l.to.Write(b)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/server/kubeletapi"
 )
 
 // StatusError is an answer of the agent that says no.
@@ -47,7 +48,7 @@ func (c *Client) Log(ctx context.Context, key pod.Key, container string, query u
 	if err != nil {
 		return Log{}, err
 	}
-	return Log{ContainerID: resp.Header.Get("Podkeeper-Container-Id"), Text: resp.Body}, nil
+	return Log{ContainerID: resp.Header.Get(kubeletapi.ContainerIDHeader), Text: resp.Body}, nil
 }
 
 func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {

@@ -14,6 +14,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrBadRequest: the request cannot be understood.
 	ErrBadRequest = errors.New("bad request")
+	// ErrInvalid: the request is understood, and has a value that cannot be.
+	ErrInvalid = errors.New("invalid")
 	// ErrConflict: it is there, and not in a state for this.
 	ErrConflict = errors.New("not possible now")
 	// ErrUnavailable: the engine is away, or the agent not ready or stopping.
@@ -49,6 +51,8 @@ func status(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, ErrBadRequest):
 		return http.StatusBadRequest
+	case errors.Is(err, ErrInvalid):
+		return http.StatusUnprocessableEntity
 	case errors.Is(err, ErrConflict):
 		return http.StatusConflict
 	case errors.Is(err, ErrTooMany):

@@ -79,8 +79,9 @@ func (f *flushed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// logQuery reads the query of /containerLogs, which is the kubelet's. Its errors are of
-// class [ErrBadRequest] and name the parameter.
+// logQuery reads the query of /containerLogs, which is the kubelet's. Its errors name
+// the parameter; they are of class [ErrBadRequest] or, like the kubelet's, [ErrInvalid]
+// where a value has the right type.
 func logQuery(values url.Values, now time.Time) (q LogQuery, err error) {
 	p := params{values: values}
 	q.Follow, q.Previous, q.Timestamps = p.flag("follow"), p.flag("previous"), p.flag("timestamps")
@@ -99,11 +100,11 @@ func logQuery(values url.Values, now time.Time) (q LogQuery, err error) {
 		ago := min(p.number("sinceSeconds", 1), maxSeconds)
 		q.Since = now.Add(-time.Duration(ago) * time.Second)
 		if values.Get("sinceTime") != "" {
-			p.wrong("sinceTime", "cannot be given with sinceSeconds")
+			p.wrong(ErrInvalid, "sinceTime", "cannot be given with sinceSeconds")
 		}
 	} else if text := values.Get("sinceTime"); text != "" {
 		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			p.wrong("sinceTime", fmt.Sprintf("want a time as in 2006-01-02T15:04:05Z, not %q", shorten(text)))
+			p.wrong(ErrBadRequest, "sinceTime", fmt.Sprintf("want a time as in 2006-01-02T15:04:05Z, not %q", shorten(text)))
 		}
 	}
 	switch stream := strings.ToLower(values.Get("stream")); stream {
@@ -111,7 +112,7 @@ func logQuery(values url.Values, now time.Time) (q LogQuery, err error) {
 	case "stdout", "stderr":
 		q.Stream = stream
 	default:
-		p.wrong("stream", fmt.Sprintf("want All, Stdout or Stderr, not %q", shorten(values.Get("stream"))))
+		p.wrong(ErrInvalid, "stream", fmt.Sprintf("want All, Stdout or Stderr, not %q", shorten(values.Get("stream"))))
 	}
 	return q, p.err
 }
@@ -125,9 +126,9 @@ type params struct {
 	err    error
 }
 
-func (p *params) wrong(name, message string) {
+func (p *params) wrong(class error, name, message string) {
 	if p.err == nil {
-		p.err = Wrong(ErrBadRequest, name+": "+message)
+		p.err = Wrong(class, name+": "+message)
 	}
 }
 
@@ -140,7 +141,7 @@ func (p *params) flag(name string) bool {
 		return true
 	case "false", "0":
 	default:
-		p.wrong(name, fmt.Sprintf("want true or false, not %q", shorten(text)))
+		p.wrong(ErrBadRequest, name, fmt.Sprintf("want true or false, not %q", shorten(text)))
 	}
 	return false
 }
@@ -149,7 +150,11 @@ func (p *params) number(name string, least int64) int64 {
 	text := p.values.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least {
-		p.wrong(name, fmt.Sprintf("want a whole number from %d on, not %q", least, shorten(text)))
+		class := ErrInvalid
+		if err != nil {
+			class = ErrBadRequest
+		}
+		p.wrong(class, name, fmt.Sprintf("want a whole number from %d on, not %q", least, shorten(text)))
 		return least
 	}
 	return n
