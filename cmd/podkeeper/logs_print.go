@@ -29,7 +29,7 @@ func (g *logsOf) print(ctx context.Context, list []logged, q url.Values) error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	for i, l := range list {
-		if !g.follow {
+		if !g.follow || g.previous { // what has ended has no next
 			_, errs[i] = g.copy(together, out, l, q)
 			continue
 		}
@@ -104,15 +104,25 @@ func (g *logsOf) followOn(ctx context.Context, out *lines, l logged, q url.Value
 				q.Del(name)
 			}
 		}
-		if seen, err = g.another(ctx, l, seen); seen == "" || err != nil {
+		next, err := g.another(ctx, l, seen)
+		if next.ContainerID == "" || err != nil {
 			return err
 		}
+		if missed := next.LastTerminationState.Terminated; seen != "" && missed != nil && missed.ContainerID != seen && missed.ContainerID != next.ContainerID {
+			before := maps.Clone(q)
+			before.Set("previous", "true")
+			before.Del("follow")
+			if _, err := g.copy(ctx, out, l, before); err != nil && !refused(err) { // or it is gone by now
+				return err
+			}
+		}
+		seen = next.ContainerID
 	}
 }
 
 // another waits for an attempt of the container that is not the one seen, and
-// returns its id; "" where there will be none.
-func (g *logsOf) another(ctx context.Context, l logged, seen string) (id string, err error) {
+// returns its status; zero where there will be none.
+func (g *logsOf) another(ctx context.Context, l logged, seen string) (next v1.ContainerStatus, err error) {
 	err = follow(ctx, g.cli, g.location, askState, func(s server.State) (bool, error) {
 		i := slices.IndexFunc(s.Pods, func(p server.Pod) bool { return p.Pod != nil && keyOf(p) == l.pod })
 		if i < 0 {
@@ -120,14 +130,14 @@ func (g *logsOf) another(ctx context.Context, l logged, seen string) (id string,
 		}
 		p := s.Pods[i].Pod
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-			if c.Name == l.container && c.ContainerID != "" && c.ContainerID != seen && (c.State.Running != nil || c.State.Terminated != nil) {
-				id = c.ContainerID
+			if c.Name == l.container && c.ContainerID != "" && c.ContainerID != seen {
+				next = c
 			}
 		}
 		over := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
-		return id != "" || over, nil
+		return next.ContainerID != "" || over, nil
 	})
-	return id, err
+	return next, err
 }
 
 // lines keeps the lines of several logs apart.
