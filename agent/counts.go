@@ -75,6 +75,9 @@ func (p *parts) pages() map[string]http.Handler {
 		"/cadvisor": metrics.Containers(p.facts, p.log),
 		"/resource": metrics.Resource(p.facts, p.log),
 		"/probes":   p.counters.Probes(p.log),
+		"/slis": p.counters.SLIs(map[string]func(context.Context) error{
+			"ping": func(context.Context) error { return nil }, "syncloop": p.syncLoop,
+		}, p.log),
 	}
 }
 

@@ -3,11 +3,13 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // get asks the agent's socket for a page of the kubelet API.
@@ -148,7 +152,7 @@ func sample(families map[string]*dto.MetricFamily, name string, labels map[strin
 	return values
 }
 
-var pages = []string{"/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes"}
+var pages = []string{"/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes", "/metrics/slis"}
 
 // Every page is one that Prometheus reads, tells what really runs, and forgets what does
 // not any more.
@@ -177,6 +181,7 @@ func TestPagesForPrometheus(t *testing.T) {
 	whole := map[string]string{"container": "", "pod": "web-node", "namespace": "default"}
 	least("/metrics/resource", "container_memory_working_set_bytes", app, 10<<10)
 	least("/metrics/resource", "pod_cpu_usage_seconds_total", nil, 1e-4)
+	least("/metrics/resource", "node_swap_usage_bytes", nil, 0)
 	least("/metrics/resource", "node_memory_working_set_bytes", nil, 1<<20)
 	least("/metrics/cadvisor", "container_cpu_usage_seconds_total", app, 1e-4)
 	least("/metrics/cadvisor", "container_memory_working_set_bytes", whole, 10<<10)
@@ -188,6 +193,7 @@ func TestPagesForPrometheus(t *testing.T) {
 	least("/metrics/cadvisor", "container_start_time_seconds", app, 1.7e9)
 	least("/metrics/cadvisor", "container_cpu_usage_seconds_total", map[string]string{"id": "/"}, 1)
 	least("/metrics/cadvisor", "machine_cpu_cores", nil, 1)
+	least("/metrics/slis", "kubernetes_healthcheck", map[string]string{"name": "syncloop"}, 1)
 	least("/metrics", "kubelet_running_pods", nil, 1)
 	least("/metrics", "kubelet_started_pods_total", nil, 1)
 	least("/metrics", "kubelet_started_containers_total", map[string]string{"container_type": "container"}, 1)
@@ -216,7 +222,7 @@ func TestPagesForPrometheus(t *testing.T) {
 // the container's id.
 func (w *world) boundLabels() {
 	known := strings.Fields("le cpu container pod namespace id image name interface device failure_type scope boot_id machine_id system_uuid quantile " +
-		"version node static container_state phase reason kind source file step result operation_type container_type type condition probe_type pod_uid code eviction_signal")
+		"version name status node static container_state phase reason kind source file step result operation_type container_type type condition probe_type pod_uid code eviction_signal")
 	for _, path := range pages {
 		for name, f := range w.page(path) {
 			for _, m := range f.Metric {
@@ -228,4 +234,35 @@ func (w *world) boundLabels() {
 			}
 		}
 	}
+}
+
+// Those who ask what is used get it one after the other, too many are told so, and who
+// gives up holds nothing.
+func TestManyAskAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.await("it is up", func(s server.State) bool { return s.Ready })
+	ctx, giveUp := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	client := server.NewClient(w.cfg.Socket)
+	for i := range 100 {
+		all.Go(func() {
+			body, err := client.Get(ctx, []string{"/stats/summary", "/metrics/cadvisor"}[i%2], nil)
+			if status := new(server.StatusError); err != nil && !errors.Is(err, context.Canceled) && (!errors.As(err, &status) || status.Code != http.StatusTooManyRequests) {
+				t.Errorf("told %v", err)
+			}
+			if err == nil {
+				body.Close()
+			}
+		})
+	}
+	giveUp()
+	all.Wait()
+	w.poll("nobody is in the way", func() bool {
+		body, err := client.Get(t.Context(), "/stats/summary", nil)
+		if err == nil {
+			body.Close()
+		}
+		return err == nil
+	})
 }

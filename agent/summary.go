@@ -12,6 +12,7 @@ import (
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/server/kubeletapi"
 	"github.com/podkeeper/podkeeper/server/metrics"
 )
 
@@ -26,7 +27,8 @@ const (
 
 // look makes one look at a time, for whoever asks.
 type look struct {
-	mu sync.Mutex
+	// turn has one token while somebody looks, waiting one for each who waits or looks.
+	turn, waiting chan struct{}
 	// base are the readings to compare with, made at baseAt; next are newer ones, which
 	// become that as soon as they are far enough away.
 	base, next     metrics.Readings
@@ -36,7 +38,7 @@ type look struct {
 }
 
 func newLook(log *slog.Logger) *look {
-	return &look{machine: sync.OnceValue(func() stats.Machine {
+	return &look{turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxLooks), machine: sync.OnceValue(func() stats.Machine {
 		m, err := stats.ReadMachine()
 		if err != nil {
 			log.Warn("what the machine is made of is not known", "err", err)
@@ -45,12 +47,44 @@ func newLook(log *slog.Logger) *look {
 	})}
 }
 
+// maxLooks is how many may look or wait for that. Others are told to come again.
+const maxLooks = 16
+
+// begin waits for the turn to look, which end gives up.
+func (l *look) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case l.waiting <- struct{}{}:
+	default:
+		return nil, kubeletapi.Wrong(kubeletapi.ErrTooMany, "too many ask at once what is used; try again later")
+	}
+	select {
+	case l.turn <- struct{}{}:
+		return func() { <-l.turn; <-l.waiting }, nil
+	case <-ctx.Done():
+		<-l.waiting
+		return nil, ctx.Err()
+	}
+}
+
+// facts waits for its turn, and looks.
+func (p *parts) facts(ctx context.Context, brief bool) (metrics.Facts, error) {
+	end, err := p.look.begin(ctx)
+	if err != nil {
+		return metrics.Facts{}, err
+	}
+	defer end()
+	return p.lookAround(ctx, brief)
+}
+
 // summary answers clients: see kubeletapi.Answers.
 func (p *parts) summary(ctx context.Context, brief bool) (summary.Summary, error) {
 	l := p.look
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f, err := p.facts(ctx, brief)
+	end, err := l.begin(ctx)
+	if err != nil {
+		return summary.Summary{}, err
+	}
+	defer end()
+	f, err := p.lookAround(ctx, brief)
 	if err != nil {
 		return summary.Summary{}, err
 	}
@@ -64,7 +98,7 @@ func (p *parts) summary(ctx context.Context, brief bool) (summary.Summary, error
 		case <-ctx.Done():
 			return summary.Summary{}, ctx.Err()
 		}
-		if f, err = p.facts(ctx, brief); err != nil {
+		if f, err = p.lookAround(ctx, brief); err != nil {
 			return summary.Summary{}, err
 		}
 	}
@@ -76,8 +110,8 @@ func (p *parts) summary(ctx context.Context, brief bool) (summary.Summary, error
 	return metrics.Summarize(f, brief), nil
 }
 
-// facts reads what the node and its pods use; with brief, no files of pods.
-func (p *parts) facts(ctx context.Context, brief bool) (metrics.Facts, error) {
+// lookAround reads what the node and its pods use; with brief, no files of pods.
+func (p *parts) lookAround(ctx context.Context, brief bool) (metrics.Facts, error) {
 	snap, err := p.loop.Snapshot(ctx, 0)
 	if err != nil {
 		return metrics.Facts{}, err

@@ -22,6 +22,9 @@ type Counts interface {
 	Took(wave []Taken)
 	// Rejected: a pod is not let in, for another reason than before.
 	Rejected(reason Reason)
+	// Orphaned: of a pod that nobody wanted since the loop began, something is there that
+	// is removed.
+	Orphaned()
 	// Up: a pod runs for the first time, so long after it was admitted.
 	Up(took time.Duration)
 	// Probed: a check of a container was made.
@@ -56,6 +59,7 @@ func (uncounted) Turned(time.Duration)       {}
 func (uncounted) Planned(int, time.Duration) {}
 func (uncounted) Took([]Taken)               {}
 func (uncounted) Rejected(Reason)            {}
+func (uncounted) Orphaned()                  {}
 func (uncounted) Up(time.Duration)           {}
 func (uncounted) Probed(Checked)             {}
 

@@ -16,6 +16,7 @@ import (
 type counted struct {
 	mu             sync.Mutex
 	turns, planned int
+	orphans        int
 	taken          map[string]int // by verb and result
 	up             []time.Duration
 	rejected       []reconcile.Reason
@@ -43,6 +44,8 @@ func (c *counted) Took(wave []reconcile.Taken) {
 }
 
 func (c *counted) Rejected(r reconcile.Reason) { c.rejected = append(c.rejected, r) }
+
+func (c *counted) Orphaned() { c.orphans++ }
 
 func (c *counted) Up(took time.Duration) { c.up = append(c.up, took) }
 
@@ -91,6 +94,27 @@ func TestCounts(t *testing.T) {
 		turns, planned := c.turns, c.planned
 		if turns < 5 || planned < 5 {
 			t.Errorf("%d turns, %d plans", turns, planned)
+		}
+	})
+}
+
+// What is there of a pod that nobody wanted since the agent began is an orphan; a pod
+// that is removed while it runs is none.
+func TestCountsOrphans(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want(manifest("a", "", "{name: c, image: present:1}"), manifest("b", "", "{name: c, image: present:1}"))
+		r.after(time.Minute)
+		r.want(manifest("a", "", "{name: c, image: present:1}"))
+		r.after(time.Minute)
+		if n := r.counted.orphans; n != 0 {
+			t.Errorf("%d orphans of a removal", n)
+		}
+		r.stop()
+		r.start(reconcile.Policy{})
+		r.want()
+		r.after(time.Minute)
+		if n := r.counted.orphans; n != 1 {
+			t.Errorf("%d orphans after a start, want 1", n)
 		}
 	})
 }

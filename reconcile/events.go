@@ -68,7 +68,7 @@ func doneEvents(s Step) []pod.Event {
 	}
 }
 
-// presentEvent is said when a container is made whose image was not pulled for it.
+// presentEvent is said when a container was made whose image was not pulled for it.
 func presentEvent(s Step) pod.Event {
 	return s.event(pod.EventNormal, eventPulled, fmt.Sprintf("Container image %q already present on machine", s.Image))
 }
@@ -82,7 +82,8 @@ func nodeEvent(node string, ready bool) pod.Event {
 	return pod.Event{Type: pod.EventNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s", node, reason)}
 }
 
-// problemEvents returns what is said of errors in manifests that were not there before.
+// problemEvents returns what is said of errors in manifests that were not there before,
+// on whichever line.
 func problemEvents(was, now pod.Set) (list []pod.Event) {
 	known := make(map[pod.Problem]bool)
 	each := func(set pod.Set, f func(pod.Problem)) {
@@ -96,10 +97,14 @@ func problemEvents(was, now pod.Set) (list []pod.Event) {
 			}
 		}
 	}
-	each(was, func(p pod.Problem) { known[p] = true })
+	anywhere := func(p pod.Problem) pod.Problem {
+		p.Line, p.Column = 0, 0
+		return p
+	}
+	each(was, func(p pod.Problem) { known[anywhere(p)] = true })
 	each(now, func(p pod.Problem) {
-		if !known[p] {
-			known[p] = true
+		if !known[anywhere(p)] {
+			known[anywhere(p)] = true
 			list = append(list, pod.Event{Type: pod.EventWarning, Reason: pod.FailedValidation, Message: "Error validating manifest: " + p.String()})
 		}
 	})

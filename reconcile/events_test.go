@@ -163,10 +163,12 @@ func TestEventsOfTheNode(t *testing.T) {
 // An error in a manifest is told when it comes, not with each look at the file.
 func TestEventsOfManifests(t *testing.T) {
 	inRig(t, func(r *rig) {
+		line := 0
 		set := func(messages ...string) pod.Set {
 			origin := pod.OriginStatus{}
 			for _, m := range messages {
-				origin.Problems = append(origin.Problems, pod.Problem{Severity: pod.Error, File: "/m/a.yaml", Line: 3, Message: m})
+				line++ // what stands before it may grow
+				origin.Problems = append(origin.Problems, pod.Problem{Severity: pod.Error, File: "/m/a.yaml", Line: line, Message: m})
 			}
 			origin.Problems = append(origin.Problems, pod.Problem{Severity: pod.Warning, File: "/m/a.yaml", Message: "deprecated"})
 			return pod.Set{Sources: []pod.Source{{Spoken: true, Origins: []pod.OriginStatus{origin}}}}
@@ -177,9 +179,9 @@ func TestEventsOfManifests(t *testing.T) {
 		}
 		got := slices.DeleteFunc(r.told.lines(), func(line string) bool { return strings.Contains(line, " NodeReady ") })
 		want := []string{
-			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no name",
-			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no image",
-			"Warning FailedValidation / Error validating manifest: /m/a.yaml:3: error: no name",
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:1: error: no name",
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:4: error: no image",
+			"Warning FailedValidation / Error validating manifest: /m/a.yaml:6: error: no name",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

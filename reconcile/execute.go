@@ -81,9 +81,6 @@ func (s *state) startQueued() {
 		s.probe(e) // what the wave stops is not to be probed as before
 		for _, step := range e.wave {
 			s.deps.tell(takenEvents(step)...)
-			if step.Verb == CreateContainer && !e.usePull(step.Image) {
-				s.deps.tell(presentEvent(step))
-			}
 		}
 		ctx := s.ctx
 		s.spawn(func() {

@@ -24,6 +24,9 @@ func (s *state) foldWave(e *entry, outcomes []outcome) {
 		}
 		delete(e.failures, o.step.failureKey())
 		s.foldSuccess(e, o)
+		if o.step.Verb == CreateContainer && !e.usePull(o.step.Image) {
+			s.deps.tell(presentEvent(o.step))
+		}
 		s.deps.tell(doneEvents(o.step)...)
 		if o.step.Changes() || o.step.Reason == ContentChanged || o.step.Verb == UpdateCgroup && o.step.Reason != "" {
 			s.deps.Log.Info(done[o.step.Verb], logArgs(o)...)

@@ -212,7 +212,7 @@ func (s *state) resolve() {
 			clear(e.failures)
 			s.mark(key)
 		}
-		e.desired = want
+		e.desired, e.wanted = want, true
 	}
 	for key, e := range s.pods {
 		if desired[key] == nil {
@@ -342,6 +342,10 @@ func (s *state) consider(e *entry) {
 		e.ending = time.Time{}
 	} else if e.ending.IsZero() {
 		e.ending = in.Now
+	}
+	if e.desired == nil && e.plan.Pod == nil && !e.wanted && !e.orphaned && len(in.Observed) > 0 {
+		e.orphaned = true
+		s.deps.Counts.Orphaned()
 	}
 	e.carried()
 	e.restarted()

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	goruntime "runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -245,22 +246,31 @@ func (c *cli) topNodeCommand(l *location) *cobra.Command {
 	var f format
 	var bare bool
 	cmd := &cobra.Command{
-		Use:     "node",
+		Use:     "node [NAME]",
 		Aliases: []string{"nodes", "no"},
 		Short:   "Show what the machine uses now, in kubectl's columns",
 		Long: `Show what the machine uses now of processors (1000m is one) and of memory, and how
-much of what it has that is. -o json and -o yaml print a NodeMetrics of
+much of what pods may have that is. -o json and -o yaml print a NodeMetrics of
 metrics.k8s.io/v1beta1.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
 			s, err := c.uses(cmd.Context(), *l)
 			if err != nil {
 				return err
 			}
+			if len(names) > 0 && strings.TrimPrefix(names[0], "node/") != s.Node.NodeName {
+				return fmt.Errorf("node %q not found: this is %s", names[0], s.Node.NodeName)
+			}
 			if f != asTable {
 				return c.out.object(f, nodeMetrics(s.Node))
 			}
-			rows := [][]cell{nodeRow(s.Node, goruntime.NumCPU())}
+			bounded, cancel := context.WithTimeout(cmd.Context(), answerWithin)
+			defer cancel()
+			node, err := server.NewClient(l.socket).Node(bounded)
+			if err != nil {
+				return askError(*l, err)
+			}
+			rows := [][]cell{nodeRow(s.Node, node.Status.Allocatable)}
 			if !bare {
 				rows = slices.Insert(rows, 0, cells("NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"))
 			}
@@ -273,14 +283,15 @@ metrics.k8s.io/v1beta1.`,
 	return cmd
 }
 
-func nodeRow(n summary.NodeStats, processors int) []cell {
+// nodeRow has percentages of what pods may have, as kubectl does.
+func nodeRow(n summary.NodeStats, allocatable v1.ResourceList) []cell {
 	cpu, memory := cores(n.CPU), workingSet(n.Memory)
 	cpuPart, memoryPart := unknown, unknown
-	if cpu != nil && processors > 0 {
-		cpuPart = percent(float64(*cpu), 1e9*float64(processors))
+	if all := allocatable.Cpu().MilliValue(); cpu != nil && all > 0 {
+		cpuPart = percent(float64(*cpu), 1e6*float64(all))
 	}
-	if memory != nil && n.Memory.AvailableBytes != nil {
-		memoryPart = percent(float64(*memory), float64(*memory+*n.Memory.AvailableBytes))
+	if all := allocatable.Memory().Value(); memory != nil && all > 0 {
+		memoryPart = percent(float64(*memory), float64(all))
 	}
 	return cells(n.NodeName, millicores(cpu), cpuPart, mebibytes(memory), memoryPart)
 }

@@ -51,7 +51,7 @@ func routes(a *Answers) []route {
 		}
 	}
 	add(a.Pods != nil, route{get, "/pods", ReadOnlyPort, false, a.pods})
-	for _, path := range []string{"", "/cadvisor", "/resource", "/probes"} {
+	for _, path := range []string{"", "/cadvisor", "/resource", "/probes", "/slis"} {
 		add(a.Metrics[path] != nil, route{get, "/metrics" + path, ReadOnlyPort, false, page(a.Metrics[path])})
 	}
 	add(a.Summary != nil, route{get, "/stats/summary", ReadOnlyPort, false, a.summary})

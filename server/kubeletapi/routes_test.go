@@ -22,7 +22,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // everything are answers for every route.
 func everything() kubeletapi.Answers {
 	return kubeletapi.Answers{
-		Metrics: map[string]http.Handler{"": blank, "/cadvisor": blank, "/resource": blank, "/probes": blank},
+		Metrics: map[string]http.Handler{"": blank, "/cadvisor": blank, "/resource": blank, "/probes": blank, "/slis": blank},
 		Summary: func(context.Context, bool) (summary.Summary, error) {
 			return summary.Summary{Node: summary.NodeStats{NodeName: "n"}}, nil
 		},
@@ -86,6 +86,7 @@ var rows = map[string]struct {
 	"GET /metrics":                   {"", kubeletapi.ReadOnlyPort},
 	"GET /metrics/cadvisor":          {"", kubeletapi.ReadOnlyPort},
 	"GET /metrics/resource":          {"", kubeletapi.ReadOnlyPort},
+	"GET /metrics/slis":              {"", kubeletapi.ReadOnlyPort},
 	"GET /metrics/probes":            {"", kubeletapi.ReadOnlyPort},
 }
 

@@ -20,7 +20,7 @@ import (
 // ends with what it is of, and not five minutes later.
 func Containers(look Look, log *slog.Logger) http.Handler {
 	series := newContainerSeries()
-	return page{log: log, collect: func(ctx context.Context, put func(prometheus.Metric)) error {
+	return newPage(log, func(ctx context.Context, put func(prometheus.Metric)) error {
 		f, err := look(ctx, false)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -34,7 +34,7 @@ func Containers(look Look, log *slog.Logger) http.Handler {
 		}
 		put(prometheus.MustNewConstMetric(series.failed, prometheus.GaugeValue, failed))
 		return nil
-	}}
+	})
 }
 
 // row is one cgroup on the page.

@@ -13,7 +13,7 @@ import (
 // Counters count what the agent does, each when it is done. Its methods may be called
 // from several goroutines and do not wait.
 type Counters struct {
-	all, probes *prometheus.Registry
+	all, probes, slis *prometheus.Registry
 
 	turn, plan, steps, wait prometheus.Histogram
 	step                    *prometheus.HistogramVec
@@ -25,6 +25,7 @@ type Counters struct {
 	startedPods, failedPods     prometheus.Counter
 	startedContainers           *prometheus.CounterVec
 	failedContainers            *prometheus.CounterVec
+	orphans                     prometheus.Counter
 	restarted                   *prometheus.CounterVec
 	operations, operationErrors *prometheus.CounterVec
 	operationTook               *prometheus.HistogramVec
@@ -34,6 +35,7 @@ type Counters struct {
 	events                      *prometheus.CounterVec
 	pressure                    *prometheus.GaugeVec
 
+	health  *prometheus.CounterVec
 	checks  *prometheus.CounterVec
 	checked *prometheus.HistogramVec
 
@@ -43,7 +45,7 @@ type Counters struct {
 
 // NewCounters returns counters at 0.
 func NewCounters(version string) *Counters {
-	c := &Counters{all: prometheus.NewRegistry(), probes: prometheus.NewRegistry()}
+	c := &Counters{all: prometheus.NewRegistry(), probes: prometheus.NewRegistry(), slis: prometheus.NewRegistry()}
 	c.all.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -53,6 +55,7 @@ func NewCounters(version string) *Counters {
 	c.countLoop(on)
 	c.countEngine(on)
 	c.countNode(on)
+	c.health = factory{c.slis}.counterVec("kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", "name", "status", "type")
 	on = factory{c.probes}
 	c.checks = on.counterVec("prober_probe_total", "Cumulative number of a liveness, readiness or startup probe for a container by result.",
 		"probe_type", "result", "container", "pod", "namespace", "pod_uid")
@@ -78,6 +81,7 @@ func (c *Counters) countLoop(on factory) {
 	c.failedPods = on.counter("kubelet_started_pods_errors_total", "Cumulative number of errors when starting pods.")
 	c.startedContainers = on.counterVec("kubelet_started_containers_total", "Cumulative number of containers started.", "container_type")
 	c.failedContainers = on.counterVec("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers.", "container_type", "code")
+	c.orphans = on.counter("kubelet_orphaned_runtime_pods_total", "Number of pods of which something ran, and that nobody wanted since the agent began.")
 	c.restarted = on.counterVec("kubelet_restarted_pods_total", "Number of pods whose sandbox was made anew with the same UID.", "static")
 }
 
@@ -159,6 +163,9 @@ func (c *Counters) Planned(steps int, took time.Duration) {
 
 // Up: see reconcile.Counts.
 func (c *Counters) Up(took time.Duration) { c.start.Observe(took.Seconds()) }
+
+// Orphaned: see reconcile.Counts.
+func (c *Counters) Orphaned() { c.orphans.Inc() }
 
 // Rejected: a pod is not let in.
 func (c *Counters) Rejected(reason string) { c.rejected.WithLabelValues(reason).Inc() }

@@ -84,6 +84,7 @@ func everyPage(t *testing.T) map[string]http.Handler {
 	}
 	return map[string]http.Handler{
 		"/metrics": c.Kubelet(now, quiet), "/metrics/probes": c.Probes(quiet),
+		"/metrics/slis":     c.SLIs(map[string]func(context.Context) error{"ping": func(context.Context) error { return nil }}, quiet),
 		"/metrics/cadvisor": metrics.Containers(looking(f, nil), quiet), "/metrics/resource": metrics.Resource(looking(f, nil), quiet),
 	}
 }
@@ -94,6 +95,7 @@ func everyCount(t *testing.T) *metrics.Counters {
 	c := metrics.NewCounters("v1")
 	c.Turned(time.Millisecond)
 	c.Planned(1, time.Millisecond)
+	c.Orphaned()
 	c.Up(time.Second)
 	c.Rejected("NodeAffinity")
 	c.Evicted("memory.available")

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -180,5 +181,37 @@ func (e Engine) Pull(ctx context.Context, ref string, auth runtime.Auth, progres
 	p.mu.Unlock()
 	e.did("pull_image", began, err)
 	e.c.pulls.WithLabelValues(result(err)).Inc()
+	return err
+}
+
+// ExecStream is that of runtime.Runtime.
+func (e Engine) ExecStream(ctx context.Context, id string, command []string, s runtime.Streams) (int, error) {
+	began := time.Now()
+	code, err := e.Runtime.ExecStream(ctx, id, command, s)
+	e.did("exec", began, err, context.DeadlineExceeded, context.Canceled)
+	return code, err
+}
+
+// Attach is that of runtime.Runtime.
+func (e Engine) Attach(ctx context.Context, id string, s runtime.Streams) error {
+	began := time.Now()
+	err := e.Runtime.Attach(ctx, id, s)
+	e.did("attach", began, err, context.DeadlineExceeded, context.Canceled)
+	return err
+}
+
+// LogTail is that of runtime.Runtime.
+func (e Engine) LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
+	began := time.Now()
+	text, err := e.Runtime.LogTail(ctx, id, lines, bytes)
+	e.did("log_tail", began, err, runtime.ErrNotFound)
+	return text, err
+}
+
+// Logs is that of runtime.Runtime.
+func (e Engine) Logs(ctx context.Context, id string, q runtime.LogQuery, out io.Writer) error {
+	began := time.Now()
+	err := e.Runtime.Logs(ctx, id, q, out)
+	e.did("logs", began, err, runtime.ErrNotFound, context.DeadlineExceeded, context.Canceled)
 	return err
 }

@@ -30,7 +30,7 @@ type Now struct {
 // Kubelet is /metrics: what was counted, and how things are.
 func (c *Counters) Kubelet(now func(context.Context) (Now, error), log *slog.Logger) http.Handler {
 	s := newNowSeries()
-	return page{log: log, besides: []prometheus.Gatherer{c.all}, collect: func(ctx context.Context, put func(prometheus.Metric)) error {
+	return newPage(log, func(ctx context.Context, put func(prometheus.Metric)) error {
 		n, err := now(ctx)
 		if err != nil {
 			return err
@@ -38,12 +38,29 @@ func (c *Counters) Kubelet(now func(context.Context) (Now, error), log *slog.Log
 		s.put(n, put)
 		c.progress(s, put)
 		return nil
-	}}
+	}, c.all)
 }
 
 // Probes is /metrics/probes.
 func (c *Counters) Probes(log *slog.Logger) http.Handler {
-	return page{log: log, besides: []prometheus.Gatherer{c.probes}}
+	return newPage(log, nil, c.probes)
+}
+
+// SLIs is /metrics/slis: what each part of /healthz says now. A part is well where its
+// function returns nil.
+func (c *Counters) SLIs(parts map[string]func(context.Context) error, log *slog.Logger) http.Handler {
+	is := prometheus.NewDesc("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", []string{"name", "type"}, nil)
+	return newPage(log, func(ctx context.Context, put func(prometheus.Metric)) error {
+		for name, well := range parts {
+			err := well(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			put(prometheus.MustNewConstMetric(is, gauge, float64(yes(err == nil)), name, "healthz"))
+			c.health.WithLabelValues(name, map[bool]string{true: "success", false: "error"}[err == nil], "healthz").Inc()
+		}
+		return nil
+	}, c.slis)
 }
 
 type nowSeries struct {

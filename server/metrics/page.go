@@ -13,13 +13,31 @@ import (
 // page is one page for Prometheus, made anew for each request: collect writes what is
 // there now. Its error is a 503.
 type page struct {
+	// busy has room for as many requests as are answered at a time. Others are told to
+	// come again: whoever can reach a page cannot keep the machine at it.
+	busy    chan struct{}
 	collect func(context.Context, func(prometheus.Metric)) error
 	// besides are what was counted all along.
 	besides []prometheus.Gatherer
 	log     *slog.Logger
 }
 
+// atOnce is how many scrapes of a page go on beside each other.
+const atOnce = 4
+
+func newPage(log *slog.Logger, collect func(context.Context, func(prometheus.Metric)) error, besides ...prometheus.Gatherer) page {
+	return page{busy: make(chan struct{}, atOnce), collect: collect, besides: besides, log: log}
+}
+
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case p.busy <- struct{}{}:
+		defer func() { <-p.busy }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many scrapes at once; try again later", http.StatusTooManyRequests)
+		return
+	}
 	var list made
 	if p.collect != nil {
 		if err := p.collect(r.Context(), func(m prometheus.Metric) { list = append(list, m) }); err != nil {

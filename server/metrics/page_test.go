@@ -220,3 +220,38 @@ func TestPagesGrowWithThePods(t *testing.T) {
 		}
 	}
 }
+
+// Whoever can reach a page cannot have it made any number of times at once.
+func TestScrapesAtOnceAreFew(t *testing.T) {
+	began, held := make(chan struct{}), make(chan struct{})
+	h := metrics.Resource(func(context.Context, bool) (metrics.Facts, error) {
+		began <- struct{}{}
+		<-held
+		return facts(), nil
+	}, quiet)
+	codes := make(chan int, 100)
+	ask := func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		codes <- w.Code
+	}
+	for range 4 {
+		go ask()
+		<-began
+	}
+	for range 10 {
+		if ask(); <-codes != http.StatusTooManyRequests {
+			t.Error("more than four are made at once")
+		}
+	}
+	close(held)
+	for range 4 {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("one that was begun: %d", code)
+		}
+	}
+	go func() { <-began }()
+	if ask(); <-codes != http.StatusOK {
+		t.Error("it stays so")
+	}
+}

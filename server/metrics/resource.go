@@ -25,7 +25,7 @@ func Resource(look Look, log *slog.Logger) http.Handler {
 		pod    = resourceSeries("pod", "pod", "namespace")
 		one    = resourceSeries("container", "container", "pod", "namespace")
 	)
-	return page{log: log, collect: func(ctx context.Context, put func(prometheus.Metric)) error {
+	return newPage(log, func(ctx context.Context, put func(prometheus.Metric)) error {
 		f, err := look(ctx, true)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -54,7 +54,7 @@ func Resource(look Look, log *slog.Logger) http.Handler {
 		}
 		put(prometheus.MustNewConstMetric(failed, prometheus.GaugeValue, 0))
 		return nil
-	}}
+	})
 }
 
 // resource are the series of a node, a pod or a container.

@@ -46,7 +46,7 @@ func (f Facts) node(brief bool) summary.NodeStats {
 	if brief {
 		return n
 	}
-	n.IO = io(f.Host.All, f.Time)
+	n.IO = waiting(f.Host.All, f.Time)
 	n.Network = network(f.Host.Network, f.Time)
 	n.Fs = filesystem(f.Node.NodeFS, f.Time)
 	n.Runtime = &summary.RuntimeStats{ImageFs: filesystem(f.Node.ImageFS, f.Time), ContainerFs: filesystem(f.Node.ContainerFS, f.Time)}
@@ -70,7 +70,7 @@ func (f Facts) pod(p Pod, brief bool) summary.PodStats {
 	if brief {
 		return s
 	}
-	s.IO = io(use.Cgroup, at)
+	s.IO = waiting(use.Cgroup, at)
 	s.Network = network(use.Network, at)
 	if use.Processes != nil {
 		s.ProcessStats = &summary.ProcessStats{ProcessCount: unsigned(use.Processes)}
@@ -97,7 +97,7 @@ func (f Facts) container(p Pod, c Container, brief bool) summary.ContainerStats 
 	if brief {
 		return s
 	}
-	s.IO = io(c.Use.Cgroup, at)
+	s.IO = waiting(c.Use.Cgroup, at)
 	s.Rootfs, s.Logs = held(f.Node.ContainerFS, c.Use.RootFS), held(f.Node.ContainerFS, c.Use.Logs)
 	return s
 }
@@ -157,7 +157,7 @@ func memory(c stats.Cgroup, at time.Time, limit int64) *summary.MemoryStats {
 	return m
 }
 
-func io(c stats.Cgroup, at time.Time) *summary.IOStats {
+func waiting(c stats.Cgroup, at time.Time) *summary.IOStats {
 	if c.IOPressure == nil {
 		return nil
 	}
