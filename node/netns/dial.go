@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,28 +36,43 @@ func Dial(ctx context.Context, pid int, of string, port uint16) (net.Conn, error
 	if err != nil || !strings.Contains(string(groups), of) {
 		return nil, ErrNotThere
 	}
-	type answer struct {
-		conn net.Conn
-		err  error
-	}
-	answers := make(chan answer)
-	go func() {
-		// A socket belongs where its thread is when it is made. The thread is not given
-		// back: it ends with this goroutine, so that nothing else ever runs there.
-		goruntime.LockOSThread()
-		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-			answers <- answer{err: fmt.Errorf("enter the network of process %d: %w", pid, err)}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var conn net.Conn
+	onThreadOfItsOwn(func() {
+		// A socket belongs where its thread is when it is made.
+		if err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("enter the network of process %d: %w", pid, err)
 			return
 		}
-		conn, err := loopback(ctx, port)
-		answers <- answer{conn, err}
-	}()
-	got := <-answers
-	return got.conn, got.err
+		conn, err = loopback(ctx, port)
+	})
+	return conn, err
 }
 
-// loopback connects from where its thread is: one address at a time, for which the
-// library needs no other goroutine.
+// within bounds how long a connection may take: each holds a thread meanwhile.
+const within = 10 * time.Second
+
+// onThreadOfItsOwn calls f on a thread that ends after it, so that nothing else ever
+// runs where f has taken it. The main thread never is that one: it would not end, and
+// what the kernel tells of this process it tells of that thread.
+func onThreadOfItsOwn(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		goruntime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer goruntime.UnlockOSThread()
+			onThreadOfItsOwn(f) // which cannot be this one as long as it is locked
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
+// loopback connects from where its thread is. It asks for one address at a time, which
+// the library connects to on the thread that asks.
 func loopback(ctx context.Context, port uint16) (net.Conn, error) {
 	var d net.Dialer
 	to := strconv.Itoa(int(port))

@@ -1,6 +1,7 @@
 package netns_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,37 @@ import (
 
 	"github.com/podkeeper/podkeeper/node/netns"
 )
+
+// moved says where the main thread is after many connections elsewhere, "" where it
+// was before.
+var moved string
+
+// TestMain dials from the goroutine that begins on the main thread: what it starts
+// begins there, too, when it waits.
+func TestMain(m *testing.M) {
+	there := exec.Command("sleep", "1000")
+	there.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if err := there.Start(); err != nil {
+		moved = err.Error()
+	} else {
+		before, _ := os.Readlink("/proc/self/ns/net")
+		for range 50 {
+			_, _ = netns.Dial(context.Background(), there.Process.Pid, "", 1)
+		}
+		if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
+			moved = after
+		}
+		_ = there.Process.Kill()
+		_ = there.Wait()
+	}
+	os.Exit(m.Run())
+}
+
+func TestMainThreadStays(t *testing.T) {
+	if moved != "" {
+		t.Errorf("it is in %s", moved)
+	}
+}
 
 // serve greets one client on the address.
 func serve(t *testing.T, address string) (port uint16) {
