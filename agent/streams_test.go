@@ -296,7 +296,7 @@ func processRuns(command string) bool {
 // sockets counts the connections of this process that are established on TCP.
 func sockets(t *testing.T) int {
 	t.Helper()
-	data, err := os.ReadFile("/proc/self/net/tcp")
+	data, err := os.ReadFile("/proc/thread-self/net/tcp")
 	if err != nil {
 		t.Fatal(err)
 	}

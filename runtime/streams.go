@@ -4,8 +4,9 @@ import "io"
 
 // Streams are what a process reads and writes while somebody looks on.
 type Streams struct {
-	// Stdin is read to its end, which is then the end of the process's input; a
-	// terminal, which has none, is told ctrl-d. nil is no input. It is closed before
+	// Stdin is read to its end, which is then the end of the process's input. A
+	// terminal has none: that of a command is told ctrl-d, that of a container nothing.
+	// nil is no input. It is closed before
 	// the verb returns, which must end a Read that is under way.
 	Stdin io.ReadCloser
 	// Stdout and Stderr take what it writes; nil takes it and keeps nothing. What

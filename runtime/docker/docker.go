@@ -72,7 +72,7 @@ type Runtime struct {
 	oomWarned  atomic.Bool
 	warned     sync.Map // the engine's warnings that were passed on
 	ours       ownedIDs
-	cleared    sync.Map // by id of a container, a *sync.Once: see leftBehind
+	cleared    sync.Map // by id of a container, a *clearing: see leftBehind
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)

@@ -24,12 +24,23 @@ const (
 // a container: the engine lets a command run on when nobody listens any more. It does
 // so once, before the first command of this agent in it.
 func (r *Runtime) leftBehind(ctx context.Context, e *engine, id string) {
-	first, _ := r.cleared.LoadOrStore(id, new(sync.Once))
-	first.(*sync.Once).Do(func() {
-		if err := r.endLeftBehind(ctx, e, id); err != nil && ctx.Err() == nil && !errors.Is(err, runtime.ErrNotFound) {
-			r.log.Warn("commands that an earlier agent has left in a container cannot be looked after", "id", id, "err", err)
-		}
-	})
+	known, _ := r.cleared.LoadOrStore(id, new(clearing))
+	c := known.(*clearing)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return
+	}
+	err := r.endLeftBehind(ctx, e, id)
+	if c.done = ctx.Err() == nil; c.done && err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		r.log.Warn("commands that an earlier agent has left in a container cannot be looked after", "id", id, "err", err)
+	}
+}
+
+// clearing is what has been done about one container.
+type clearing struct {
+	mu   sync.Mutex
+	done bool
 }
 
 func (r *Runtime) endLeftBehind(ctx context.Context, e *engine, id string) error {

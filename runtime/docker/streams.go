@@ -39,7 +39,7 @@ func (r *Runtime) execStream(ctx context.Context, e *engine, id string, command 
 		return 0, err
 	}
 	if err == nil {
-		err = converse(ctx, stream, s, s.TTY, func(ctx context.Context, size runtime.TerminalSize) error {
+		err = converse(ctx, stream, s, s.TTY, []byte{endOfTransmission}, func(ctx context.Context, size runtime.TerminalSize) error {
 			return e.ContainerExecResize(ctx, exec, container.ResizeOptions{Width: uint(size.Width), Height: uint(size.Height)})
 		})
 	}
@@ -82,7 +82,8 @@ func (r *Runtime) attach(ctx context.Context, e *engine, id string, s runtime.St
 	if err != nil {
 		return classify(err)
 	}
-	err = converse(ctx, stream, s, in.Config.Tty, func(ctx context.Context, size runtime.TerminalSize) error {
+	// The process is not the client's to end: its terminal goes on.
+	err = converse(ctx, stream, s, in.Config.Tty, nil, func(ctx context.Context, size runtime.TerminalSize) error {
 		return e.ContainerResize(ctx, id, container.ResizeOptions{Width: uint(size.Width), Height: uint(size.Height)})
 	})
 	return cmp.Or(ctx.Err(), classify(err))
@@ -95,14 +96,15 @@ func closeInput(s runtime.Streams) {
 }
 
 // converse carries what is said between an engine's connection and its user until
-// the output ends, or ctx, and closes both the connection and the input.
-func converse(ctx context.Context, stream types.HijackedResponse, s runtime.Streams, tty bool, resize func(context.Context, runtime.TerminalSize) error) error {
+// the output ends, or ctx, and closes both the connection and the input. end is what a
+// terminal is told at the end of the input.
+func converse(ctx context.Context, stream types.HijackedResponse, s runtime.Streams, tty bool, end []byte, resize func(context.Context, runtime.TerminalSize) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	// Closing it is what ends reads and writes when ctx does.
 	stop := context.AfterFunc(ctx, stream.Close)
 	if s.Stdin != nil {
-		others.Go(func() { feed(stream, s.Stdin, tty) })
+		others.Go(func() { feed(ctx, stream, s.Stdin, tty, end) })
 	}
 	if s.Resize != nil && tty {
 		others.Go(func() { follow(ctx, s.Resize, resize) })
@@ -125,13 +127,13 @@ func converse(ctx context.Context, stream types.HijackedResponse, s runtime.Stre
 
 // feed gives the process its input. What cannot be written is what nobody reads any
 // more; that its end is near, the output tells.
-func feed(stream types.HijackedResponse, input io.Reader, tty bool) {
-	if _, err := io.Copy(stream.Conn, input); err != nil {
+func feed(ctx context.Context, stream types.HijackedResponse, input io.Reader, tty bool, end []byte) {
+	if _, err := io.Copy(stream.Conn, input); err != nil || ctx.Err() != nil {
 		return
 	}
 	if tty {
 		// The engine takes the end of a terminal's input for the end of its output.
-		_, _ = stream.Conn.Write([]byte{endOfTransmission})
+		_, _ = stream.Conn.Write(end)
 		return
 	}
 	_ = stream.CloseWrite()

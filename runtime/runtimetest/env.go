@@ -106,6 +106,7 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"a command has a terminal":                              execTerminal,
 		"attach joins in":                                       attach,
 		"attach leaves a container as it is":                    attachLeaves,
+		"attach leaves a terminal as it is":                     attachTerminal,
 		"the end of a log":                                      logTail,
 		"a log":                                                 logs,
 		"a log that is followed":                                logsFollowed,

@@ -215,3 +215,46 @@ func attachLeaves(t *testing.T, b bench) {
 		t.Errorf("the container is %s, want it running still", c.State)
 	}
 }
+
+// attachTerminal leaves a terminal twice: that its user types no more is no end of
+// what runs there.
+func attachTerminal(t *testing.T, b bench) {
+	spec := b.containerSpec(b.sandbox(t), "app", b.Cat)
+	spec.Stdin, spec.TTY = true, true
+	id, err := b.Runtime.EnsureContainer(b.ctx, spec)
+	if err == nil {
+		err = b.Runtime.Start(b.ctx, id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"one", "two"} {
+		ctx, cancel := context.WithCancel(b.ctx)
+		input, keyboard := io.Pipe()
+		screen, output := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- b.Runtime.Attach(ctx, id, runtime.Streams{Stdin: input, Stdout: output}) }()
+		if _, err := io.WriteString(keyboard, word+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for lines, line := bufio.NewReader(screen), ""; strings.TrimSpace(line) != word; {
+			if line, err = lines.ReadString('\n'); err != nil {
+				t.Fatalf("waiting for %s: %v", word, err)
+			}
+		}
+		go func() { _, _ = io.Copy(io.Discard, screen) }()
+		keyboard.Close()
+		if word == "two" {
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			continue
+		}
+		defer func() { <-ended }()
+		defer cancel()
+	}
+	if c := b.inspect(t, id); c.State != runtime.Running {
+		t.Errorf("it is %s, want it running still", c.State)
+	}
+}
