@@ -9,9 +9,11 @@
 //
 // # Protocols
 //
-// SPDY and the WebSocket protocols before v5 are spoken by k8s.io/cri-streaming. Two
-// are spoken here, as kubectl asks for them first: v5.channel.k8s.io, in which input
-// can end, and SPDY/3.1+portforward.k8s.io, which is SPDY within a WebSocket.
+// The WebSocket protocols before v5 are served by k8s.io/cri-streaming. The others are
+// served here, on k8s.io/streaming: v5.channel.k8s.io, in which input can end; SPDY, as
+// what cri-streaming has of it keeps goroutines for clients that open more streams than
+// they said, or go away meanwhile; and SPDY/3.1+portforward.k8s.io, which is SPDY within a
+// WebSocket.
 //
 // # Ends
 //
@@ -19,5 +21,5 @@
 // on its connection (conn.go), also while nothing is read of it, and ends what was done
 // for it. The last words to a client are given a moment to arrive.
 //
-// The other side, for the local socket, is in client*.go.
+// The other side, for the local socket, is in client.go.
 package stream

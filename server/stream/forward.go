@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,25 +31,26 @@ func PortForward(w http.ResponseWriter, r *http.Request, cfg Config, dial Dial) 
 		}
 	}
 	u, r, end := newUpgrade(w, r)
-	f := forwarder{ctx: u.ctx, dial: dial}
+	f := forwarder{ctx: u.ctx, dial: dial, slots: make(chan struct{}, maxForwarded)}
 	defer f.wait()
 	defer end()
 	cfg = cfg.complete()
-	serve := func(w http.ResponseWriter, r *http.Request) {
-		portforward.ServePortForward(w, r, &f, "", "", opts, cfg.Idle, cfg.Creation, []string{portforward.ProtocolV1Name})
-	}
-	if tunnel {
-		serveTunnel(u, r, serve)
-	} else {
-		serve(u, r)
+	switch {
+	case tunnel:
+		serveTunnel(u, r, func(w http.ResponseWriter, r *http.Request) { f.serveSPDY(w, r, cfg) })
+	case wsstream.IsWebSocketRequest(r):
+		portforward.ServePortForward(u, r, &f, "", "", opts, cfg.Idle, cfg.Creation, []string{portforward.ProtocolV1Name})
+	default:
+		f.serveSPDY(u, r, cfg)
 	}
 	return nil
 }
 
 // forwarder is one port-forward of any number of connections.
 type forwarder struct {
-	ctx  context.Context
-	dial Dial
+	ctx   context.Context
+	dial  Dial
+	slots chan struct{} // holds one for each connection
 
 	conns sync.WaitGroup
 	mu    sync.Mutex
@@ -71,13 +73,24 @@ func (f *forwarder) wait() {
 	f.conns.Wait()
 }
 
-// PortForward implements portforward.PortForwarder. It returns when the pod has said
-// all, or ctx ends; the client's half may go on until its connection ends.
+// PortForward implements portforward.PortForwarder.
 func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, client io.ReadWriteCloser) error {
 	if !f.begin() {
 		return net.ErrClosed
 	}
 	defer f.conns.Done()
+	return f.connect(port, client)
+}
+
+// connect is one connection. It returns when the pod has said all, or ctx ends; the
+// client's half may go on until its connection ends.
+func (f *forwarder) connect(port int32, client io.ReadWriter) error {
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	default:
+		return errTooMany
+	}
 	conn, err := f.dial(f.ctx, uint16(port))
 	if err != nil {
 		return err
@@ -95,3 +108,5 @@ func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, clie
 	}
 	return nil
 }
+
+var errTooMany = errors.New("too many connections at once")

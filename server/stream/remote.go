@@ -26,13 +26,17 @@ func remote(w http.ResponseWriter, r *http.Request, cfg Config, act func(context
 		return err
 	}
 	u, r, end := newUpgrade(w, r)
-	t := talk{ctx: u.ctx, opts: opts, act: act}
+	t := talk{ctx: u.ctx, gone: u.cancel, opts: opts, act: act}
 	// The pumps end with the connection.
 	defer t.pumps.Wait()
 	defer end()
 	cfg = cfg.complete()
-	if wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) {
+	switch {
+	case wsstream.IsWebSocketRequestWithStreamCloseProtocol(r):
 		t.serveV5(u, r, cfg)
+		return nil
+	case !wsstream.IsWebSocketRequest(r):
+		t.serveSPDY(u, r, cfg)
 		return nil
 	}
 	remotecommand.ServeExec(u, r, &t, "", "", "", nil, &opts, cfg.Idle, cfg.Creation, remotecommand.SupportedStreamingProtocols)
@@ -42,6 +46,7 @@ func remote(w http.ResponseWriter, r *http.Request, cfg Config, act func(context
 // talk is one exec or attach.
 type talk struct {
 	ctx   context.Context
+	gone  context.CancelFunc // ends ctx
 	opts  remotecommand.Options
 	act   func(context.Context, runtime.Streams) (int, error)
 	pumps sync.WaitGroup

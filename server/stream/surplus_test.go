@@ -1,0 +1,103 @@
+package stream_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/moby/spdystream/spdy"
+
+	"github.com/podkeeper/podkeeper/server/stream"
+)
+
+// rawSPDY is a client that keeps to no rule but those of SPDY. leave hangs up.
+func rawSPDY(t *testing.T, s *server, path, protocol string) (frames *spdy.Framer, leave func()) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": protocol} {
+		req.Header.Set(name, value)
+	}
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), req)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if frames, err = spdy.NewFramer(conn, conn); err != nil {
+		t.Fatal(err)
+	}
+	return frames, func() { conn.Close() }
+}
+
+// Whatever streams a client opens, and however it leaves, the server goes on, and
+// keeps nothing of it (the server's cleanup looks).
+func TestClientOfNoManners(t *testing.T) {
+	const v4, forward = "v4.channel.k8s.io", "portforward.k8s.io"
+	exec := func(kinds ...string) (list []http.Header) {
+		for _, kind := range kinds {
+			list = append(list, http.Header{"Streamtype": {kind}})
+		}
+		return list
+	}
+	var surplus, halves []http.Header
+	for i := range 700 {
+		halves = append(halves, http.Header{"Streamtype": {"data"}, "Port": {"80"}, "Requestid": {strconv.Itoa(i)}})
+	}
+	surplus = exec("error", "stdout")
+	for range 60 {
+		surplus = append(surplus, exec("stdout", "stdin", "none", "")...)
+	}
+	for name, test := range map[string]struct {
+		path, protocol string
+		streams        []http.Header
+		wait           bool // for an answer to each, before it leaves
+	}{
+		"one kind thrice":       {"/exec?command=cat&input=1&output=1", v4, exec("error", "error", "error"), true},
+		"too few":               {"/exec?command=cat&input=1&output=1", v4, exec("error"), true},
+		"too many":              {"/exec?command=hang&output=1", v4, surplus, true},
+		"too many, and away":    {"/exec?command=hang&output=1", v4, surplus, false},
+		"half of a connection":  {"/portForward", forward, halves[:1], true},
+		"many halves, and away": {"/portForward", forward, halves, false},
+		"nonsense":              {"/portForward", forward, []http.Header{{"Port": {"0"}}, {"Port": {"x"}, "Streamtype": {"data"}}, {"Streamtype": {"error"}}}, true},
+	} {
+		for how, polite := range map[string]bool{"hangs up": false, "says goodbye": true} {
+			t.Run(name+", then "+how, func(t *testing.T) {
+				s := forwarding(t, echo(t))
+				s.cfg = stream.Config{Creation: 300 * time.Millisecond}
+				frames, leave := rawSPDY(t, s, test.path, test.protocol)
+				defer leave()
+				answers := 0
+				for i, header := range test.streams {
+					if frames.WriteFrame(&spdy.SynStreamFrame{StreamId: spdy.StreamId(2*i + 1), Headers: header}) != nil {
+						break // it was thrown out
+					}
+				}
+				for test.wait && answers < len(test.streams) {
+					frame, err := frames.ReadFrame()
+					if err != nil {
+						break
+					}
+					switch frame.(type) {
+					case *spdy.SynReplyFrame, *spdy.RstStreamFrame:
+						answers++
+					}
+				}
+				if polite {
+					_ = frames.WriteFrame(&spdy.GoAwayFrame{})
+				}
+			})
+		}
+	}
+}
