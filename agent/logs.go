@@ -85,11 +85,8 @@ func (p *parts) copyLog(ctx context.Context, c runtime.Container, q kubeletapi.L
 		o.Stream = logfile.Stderr
 	}
 	err := p.readLog(ctx, c, o, q.Follow, to)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.FailedStart():
-		return nil // it never wrote anything
-	case errors.Is(err, fs.ErrNotExist):
-		return kubeletapi.Wrong(kubeletapi.ErrNotFound, fmt.Sprintf("the log of container %q is gone", c.Name))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return p.copyEngineLog(ctx, c, q, to) // the engine's files are not ours to see
 	}
 	return err
 }
@@ -109,7 +106,7 @@ func (p *parts) readLog(ctx context.Context, c runtime.Container, o logfile.Opti
 // copyEngineLog is for log drivers that write no file that is known.
 func (p *parts) copyEngineLog(ctx context.Context, c runtime.Container, q kubeletapi.LogQuery, to io.Writer) error {
 	if c.FailedStart() {
-		return nil
+		return nil // it never wrote anything
 	}
 	out := &beginning{to: to, left: q.Limit}
 	err := p.runtime.Logs(ctx, c.ID, runtime.LogQuery{
@@ -121,6 +118,8 @@ func (p *parts) copyEngineLog(ctx context.Context, c runtime.Container, q kubele
 		return nil
 	case errors.Is(err, runtime.ErrUnsupported):
 		return kubeletapi.Wrong(kubeletapi.ErrBadRequest, fmt.Sprintf("the log of container %q cannot be read: %v", c.Name, err))
+	case errors.Is(err, runtime.ErrNotFound):
+		return kubeletapi.Wrong(kubeletapi.ErrNotFound, fmt.Sprintf("the log of container %q is gone with it", c.Name))
 	case errors.Is(err, runtime.ErrUnavailable):
 		return kubeletapi.Wrong(kubeletapi.ErrUnavailable, err.Error())
 	}

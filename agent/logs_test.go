@@ -34,7 +34,7 @@ func counted(from, to int) string {
 	return all.String()
 }
 
-// C125: log files that are rotated every few lines, by the engine itself, lose and
+// C126: log files that are rotated every few lines, by the engine itself, lose and
 // repeat nothing for those who follow, who read it later, and who ask for its end.
 func TestLogsThroughRotation(t *testing.T) {
 	w := newWorld(t)

@@ -34,7 +34,7 @@ type logsOf struct {
 func (c *cli) logsCommand(l *location) *cobra.Command {
 	g := &logsOf{cli: c}
 	cmd := &cobra.Command{
-		Use:   "logs (POD | -l SELECTOR) [-c CONTAINER]",
+		Use:   "logs (POD [CONTAINER] | -l SELECTOR) [-c CONTAINER]",
 		Short: "Print what containers wrote",
 		Long: `Print what containers wrote, as kubectl does. Without -c it is the container that the
 pod's annotation kubectl.kubernetes.io/default-container names, or its first one.
@@ -51,13 +51,18 @@ their lines begin with pod and container, in a colour of each pod's; elsewhere w
 			switch {
 			case g.selected != "" && len(args) > 0:
 				return usage(cmd.CommandPath(), errors.New("give a POD or a selector (-l), not both"))
-			case g.selected == "" && len(args) != 1:
-				return usage(cmd.CommandPath(), fmt.Errorf("want the name of one pod, or a selector (-l), got %s", plural(len(args), "name")))
+			case g.selected == "" && (len(args) == 0 || len(args) > 2):
+				return usage(cmd.CommandPath(), fmt.Errorf("want the name of one pod, and perhaps of a container, or a selector (-l), got %s", plural(len(args), "name")))
+			case len(args) == 2 && g.container != "":
+				return usage(cmd.CommandPath(), errors.New("give the CONTAINER once"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.location = *l
+			if len(args) == 2 {
+				g.container = args[1]
+			}
 			return g.run(cmd, args)
 		},
 	}

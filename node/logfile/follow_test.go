@@ -28,7 +28,7 @@ func follow(t *testing.T, e *engine, w *logfile.Watcher) (got *buffer, stop func
 	}
 }
 
-// C118: an engine with a tiny max-size rotates at each step of the reader's.
+// C126: an engine with a tiny max-size rotates at each step of the reader's.
 func TestNothingIsLostOverThousandsOfRotations(t *testing.T) {
 	for _, compress := range []bool{false, true} {
 		t.Run(fmt.Sprint("compressed: ", compress), func(t *testing.T) {

@@ -54,6 +54,9 @@ func (a *Answers) containerLogs(w http.ResponseWriter, r *http.Request) error {
 	}
 	plainText(w)
 	w.Header().Set(ContainerIDHeader, found.ContainerID)
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	to := &flushed{Writer: w, control: http.NewResponseController(w)}
 	err = found.Copy(r.Context(), to)
 	if err != nil && to.began {

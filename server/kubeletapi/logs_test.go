@@ -1,6 +1,7 @@
 package kubeletapi_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -159,6 +160,9 @@ func TestALogThatBreaksOff(t *testing.T) {
 	if code, body, err := read(); code != http.StatusOK || body != "one\n" || err == nil {
 		t.Errorf("%d %q, %v: want the beginning and an error", code, body, err)
 	}
+	if resp, err := http.Head(srv.URL + "/containerLogs/default/web/app"); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("its head: %v, %v", resp, err)
+	}
 	text = ""
 	if code, body, err := read(); code != http.StatusBadRequest || !strings.Contains(body, "the disk is gone") || err != nil {
 		t.Errorf("before it began: %d %q, %v", code, body, err)
@@ -192,6 +196,41 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		}
 		if took := time.Since(began); took > 2*time.Minute {
 			t.Errorf("it was held for %s", took)
+		}
+		theirs.Close()
+		srv.Close()
+		<-served
+	})
+}
+
+// A log may be silent for longer than a client may leave it unread.
+func TestALogThatIsSilentForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := everything()
+		a.Logs = func(context.Context, kubeletapi.LogQuery) (kubeletapi.Log, error) {
+			return kubeletapi.Log{Copy: func(_ context.Context, to io.Writer) error {
+				for _, text := range []string{"one\n", "two\n"} {
+					time.Sleep(time.Hour)
+					if _, err := io.WriteString(to, text); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}, nil
+		}
+		ours, theirs := net.Pipe()
+		srv := &http.Server{Handler: kubeletapi.Handler(a, kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.ReadOnly), quiet)}
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(&oneConn{conn: ours}) }()
+		if _, err := io.WriteString(theirs, "GET /containerLogs/default/web/app?follow=true HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(theirs), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); string(body) != "one\ntwo\n" || err != nil {
+			t.Errorf("got %q, %v", body, err)
 		}
 		theirs.Close()
 		srv.Close()
