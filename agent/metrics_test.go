@@ -95,6 +95,10 @@ func TestSummaryOfANode(t *testing.T) {
 	}
 	between("received by it", p.Network.RxBytes, 0, mib)
 	between("processes of it", p.ProcessStats.ProcessCount, 3, 6)
+	between("page faults of it", p.Memory.PageFaults, 100, 1e9)
+	if faults := n.Memory.PageFaults; faults != nil && *faults < *p.Memory.PageFaults {
+		t.Errorf("%d page faults of everything, and %d of the pod", *faults, *p.Memory.PageFaults)
+	}
 	between("processors that it uses", p.CPU.UsageNanoCores, 5e7, 4e8)
 	between("what it takes of the disk", p.EphemeralStorage.UsedBytes, 3*mib, 8*mib)
 	if len(p.VolumeStats) != 2 || p.VolumeStats[0].Name != "disk" || p.VolumeStats[1].Name != "memory" {

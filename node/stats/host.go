@@ -19,7 +19,9 @@ func (r *Reader) Host() Host {
 	}
 	r.note("when the machine started", err)
 	if mounts, err := r.hierarchies(); err == nil {
-		h.All, h.Network, err = r.read(root(mounts), os.Getpid())
+		everything := root(mounts)
+		h.All, h.Network, err = r.read(everything, os.Getpid())
+		h.All = everything.whole(h.All)
 		r.note("what the machine uses", err)
 	}
 	for what, into := range map[string]**Pressure{"cpu": &h.All.CPUPressure, "memory": &h.All.MemoryPressure, "io": &h.All.IOPressure} {
@@ -44,8 +46,9 @@ func (r *Reader) Cgroup(path string) (c Cgroup, ok bool) {
 	if err != nil {
 		return Cgroup{}, false
 	}
-	c, _, err = r.read(at(mounts, path), 0)
-	return c, err == nil && c.MemoryUsage != nil
+	p := at(mounts, path)
+	c, _, err = r.read(p, 0)
+	return p.whole(c), err == nil && c.MemoryUsage != nil
 }
 
 // Own reads the cgroup of this process. ok is false where it has none of its own.
@@ -63,7 +66,7 @@ func (r *Reader) Own() (c Cgroup, ok bool) {
 		return Cgroup{}, false
 	}
 	c, _, err = r.read(p, 0)
-	return c, err == nil
+	return p.whole(c), err == nil
 }
 
 // booted reads the line "btime <seconds>" of /proc/stat (proc(5)).

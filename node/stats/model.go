@@ -43,6 +43,15 @@ func fromModel(s *model.ContainerStats, p place) Cgroup {
 	return c
 }
 
+// whole is what is counted for a cgroup that holds others. With version 1 page faults are
+// counted where they happen only.
+func (p place) whole(c Cgroup) Cgroup {
+	if _, unified := p[""]; !unified {
+		c.PageFaults, c.MajorFaults = nil, nil
+	}
+	return c
+}
+
 // has reports whether the kernel has a file there: by version 1 of cgroups, or by
 // version 2.
 func (p place) has(controller, v1, v2 string) bool {

@@ -77,6 +77,10 @@ func (r *Reader) Pod(t Target) Pod {
 	if own != nil {
 		got, _, err := r.read(own, 0)
 		if err == nil {
+			if got = own.whole(got); got.PageFaults == nil {
+				all := sum.cgroup()
+				got.PageFaults, got.MajorFaults = all.PageFaults, all.MajorFaults
+			}
 			p.Cgroup = got
 		} else if !gone(err) {
 			fault = err
