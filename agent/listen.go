@@ -94,7 +94,8 @@ func (p *parts) serve(ctx context.Context, group *errgroup.Group) error {
 // faces are the ways in that are configured, those that were opened also with an error.
 func (p *parts) faces() (list []face, err error) {
 	api, log := p.cfg.API, p.log
-	answers, streams := p.kubelet(), kubeletapi.NewStreams(api.Streams)
+	// Who holds all streams of the ports does not keep root from the socket.
+	answers, streams, ofSocket := p.kubelet(), kubeletapi.NewStreams(api.Streams), kubeletapi.NewStreams(api.Streams)
 	if p.cfg.Socket != "" {
 		l, err := server.Listen(p.cfg.Socket, api.SocketGroup)
 		if err != nil {
@@ -102,7 +103,7 @@ func (p *parts) faces() (list []face, err error) {
 		}
 		list = append(list, face{l, server.Handler(server.Answers{
 			State: p.state, Events: p.happened, Restart: p.restart, Stop: p.stop, Start: p.start, Inventory: p.inventory(),
-			Kubelet: kubeletapi.Handler(answers, streams, kubeletapi.Everybody(kubeletapi.Full), log),
+			Kubelet: kubeletapi.Handler(answers, ofSocket, kubeletapi.Everybody(kubeletapi.Full), log),
 		})})
 	}
 	answers.NoDebugging = api.NoDebugging
@@ -128,7 +129,7 @@ func (p *parts) faces() (list []face, err error) {
 		}
 	}
 	if api.ReadOnlyPort != 0 {
-		h := kubeletapi.Handler(answers, streams, kubeletapi.Everybody(kubeletapi.ReadOnlyPort), log)
+		h := kubeletapi.Handler(answers, streams, kubeletapi.AnybodyHere(p.cfg.NodeName), log)
 		if err := open("the read-only port", loopbackFor(api.Address), api.ReadOnlyPort, h, nil); err != nil {
 			return list, err
 		}

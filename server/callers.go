@@ -43,15 +43,17 @@ func (c Callers) Who(log *slog.Logger) (kubeletapi.Who, error) {
 		}
 	}
 	if c.Tokens != "" {
-		info, err := os.Stat(c.Tokens)
-		if err == nil && info.Mode().Perm()&0o002 != 0 {
-			err = errors.New("every user can write it; chmod o-w")
-		}
-		g.tokens = &watched[[]token]{paths: []string{c.Tokens}, parse: func(files [][]byte) ([]token, error) { return parseTokens(files[0]) }}
-		if err == nil {
-			_, _, err = g.tokens.get()
-		}
-		if err != nil {
+		g.tokens = &watched[[]token]{paths: []string{c.Tokens}, parse: func(files [][]byte) ([]token, error) {
+			info, err := os.Stat(c.Tokens)
+			if err == nil && info.Mode().Perm()&0o002 != 0 {
+				err = errors.New("every user can write it; chmod o-w")
+			}
+			if err != nil {
+				return nil, err
+			}
+			return parseTokens(files[0])
+		}}
+		if _, _, err := g.tokens.get(); err != nil {
 			return nil, fmt.Errorf("token file %s: %w", c.Tokens, withoutPath(err))
 		}
 	}

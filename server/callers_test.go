@@ -90,6 +90,10 @@ func TestTokensAreReadAgain(t *testing.T) {
 	check("another", map[string]bool{"a": false, "b": true})
 	put(t, dir, "tokens", []byte(tokenLine("b", "fu")+tokenLine("a", "full")))
 	check("one line is wrong", map[string]bool{"a": true, "b": false})
+	if err := os.Chmod(file, 0o606); err != nil {
+		t.Fatal(err)
+	}
+	check("everybody can write it", map[string]bool{"a": false, "b": false})
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

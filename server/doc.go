@@ -1,7 +1,10 @@
-// Package server is the agent's face to people and programs on its machine.
+// Package server is the agent's face to people and programs.
 //
-// So far it is the local socket of the command line: HTTP over a unix socket
-// that only its owner can open, with one resource, the [State] of the whole
-// agent, which a client may wait on to change. Commands render it; the server
-// knows nothing about them, and nothing it answers changes anything.
+// [Serve] serves any handler until it is told to end, and leaves nothing behind. On the
+// local socket, which only its owner or a group can open, [Handler] answers the command
+// line: the [State] of the whole agent and what happened, both of which a client may wait
+// on to change, what is done by hand, and the kubelet API. [Callers] and [Certificate]
+// are the secure port's: who comes in, and what it shows of itself.
+//
+// Commands render what they get; the server knows nothing about them, nor of the loop.
 package server

@@ -27,6 +27,7 @@ type stamp struct {
 	modified time.Time
 	size     int64
 	inode    uint64
+	mode     os.FileMode
 }
 
 // tick is how coarse times of files may be.
@@ -42,7 +43,7 @@ func (w *watched[T]) get() (value T, changed bool, err error) {
 	young := false
 	for i, path := range w.paths {
 		if info, err := os.Stat(path); err == nil {
-			stamps[i] = stamp{info.ModTime(), info.Size(), info.Sys().(*syscall.Stat_t).Ino}
+			stamps[i] = stamp{info.ModTime(), info.Size(), info.Sys().(*syscall.Stat_t).Ino, info.Mode()}
 			young = young || time.Since(info.ModTime()) < tick
 		}
 	}

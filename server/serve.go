@@ -17,6 +17,8 @@ const (
 	idleTime   = 90 * time.Second
 	// maxHeader is in bytes; net/http adds 4096.
 	maxHeader = 32 << 10
+	// maxBody is that of a request of the command line, in bytes.
+	maxBody = 64 << 10
 )
 
 // Serve serves h on l until ctx ends, and returns when no call is under way any
@@ -24,8 +26,16 @@ const (
 // its request ends, which is with ctx.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	var calls sync.WaitGroup
+	var lock sync.Mutex
+	over := false // from then on no call begins
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lock.Lock()
+		if over {
+			lock.Unlock()
+			panic(http.ErrAbortHandler) // nobody would wait for it
+		}
 		calls.Add(1)
+		lock.Unlock()
 		defer calls.Done()
 		defer func() {
 			switch p := recover(); {
@@ -47,7 +57,12 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug), // clients that break off
 	}
 	// Closing breaks the connections, so that no client can hold a call.
-	defer calls.Wait()
+	defer func() {
+		lock.Lock()
+		over = true
+		lock.Unlock()
+		calls.Wait()
+	}()
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { stopped <- srv.Close() })
 	err := srv.Serve(l)

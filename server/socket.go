@@ -82,7 +82,13 @@ func Handler(a Answers) http.Handler {
 	if a.Kubelet != nil {
 		mux.Handle("/", a.Kubelet)
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if r.Method != http.MethodGet { // which waits for what is newer
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // newer answers with what is newer than the revision that the request names.

@@ -10,16 +10,35 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
 
-// Who tells what a caller may do. Its error is of class [ErrUnauthenticated].
+// Who tells what a caller may do. Its error is of class
+// [ErrUnauthenticated] or [ErrForbidden].
 type Who func(r *http.Request) (Access, error)
 
 // Everybody lets everybody do as much as that.
 func Everybody(a Access) Who {
 	return func(*http.Request) (Access, error) { return a, nil }
+}
+
+// AnybodyHere lets everybody do what is for the read-only port, unless the address they
+// used is a name of somebody's choice: a web page that has one of its own mean the
+// loopback device (DNS rebinding) must not read there.
+func AnybodyHere(node string) Who {
+	return func(r *http.Request) (Access, error) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if err == nil || strings.EqualFold(host, "localhost") || strings.EqualFold(host, node) {
+			return ReadOnlyPort, nil
+		}
+		return 0, Wrong(ErrForbidden, "Forbidden: ask for localhost or an address")
+	}
 }
 
 // Streams is a cap on how many requests that hold their connection go on at once,
@@ -84,10 +103,25 @@ func serve(list []route, streams Streams, who Who, log *slog.Logger) http.Handle
 			refuse(w, r, err, log)
 			return
 		}
+		if foreign(r) {
+			refuse(w, r, Wrong(ErrForbidden, "Forbidden: a page of another site asks for it"), log)
+			return
+		}
 		r = r.WithContext(context.WithValue(r.Context(), accessKey{}, access))
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// foreign reports whether a browser sends this for a page of another site, with the
+// certificate of its user: what acts, and what takes the connection over, as WebSockets
+// do by GET.
+func foreign(r *http.Request) bool {
+	asked := &http.Request{Method: r.Method, Header: r.Header, Host: r.Host, URL: r.URL}
+	if r.Header.Get("Upgrade") != "" {
+		asked.Method = http.MethodPost
+	}
+	return new(http.CrossOriginProtection).Check(asked) != nil
 }
 
 type accessKey struct{}

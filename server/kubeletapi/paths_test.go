@@ -91,6 +91,53 @@ func TestNoDebugging(t *testing.T) {
 	}
 }
 
+// A page of another site gets a browser, which has its user's certificate, to do
+// nothing; programs send neither of these headers.
+func TestPagesOfOtherSites(t *testing.T) {
+	h := kubeletapi.Handler(everything(), kubeletapi.NewStreams(1), kubeletapi.Everybody(kubeletapi.Full), quiet)
+	for name, c := range map[string]struct {
+		method  string
+		headers map[string]string
+		refused bool
+	}{
+		"a program":                      {http.MethodPost, nil, false},
+		"a form of another site":         {http.MethodPost, map[string]string{"Sec-Fetch-Site": "cross-site"}, true},
+		"one in an old browser":          {http.MethodPost, map[string]string{"Origin": "https://evil.example"}, true},
+		"a page of this one":             {http.MethodPost, map[string]string{"Origin": "http://example.com", "Sec-Fetch-Site": "same-origin"}, false},
+		"a link":                         {http.MethodGet, map[string]string{"Sec-Fetch-Site": "cross-site"}, false},
+		"a WebSocket of another site":    {http.MethodGet, map[string]string{"Origin": "https://evil.example", "Upgrade": "websocket"}, true},
+		"a WebSocket of a program":       {http.MethodGet, map[string]string{"Upgrade": "websocket"}, false},
+		"a WebSocket of a page of these": {http.MethodGet, map[string]string{"Origin": "http://example.com", "Upgrade": "websocket"}, false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "/debug/pprof/symbol", nil) // of example.com
+		for k, v := range c.headers {
+			r.Header.Set(k, v)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if (w.Code == http.StatusForbidden) != c.refused {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+// The read-only port is for who asks this machine, not for a web page whose name means
+// the loopback device.
+func TestNamesOfTheReadOnlyPort(t *testing.T) {
+	who := kubeletapi.AnybodyHere("n1")
+	for host, in := range map[string]bool{
+		"127.0.0.1:10255": true, "[::1]:10255": true, "127.0.0.1": true, "[::1]": true, "localhost:10255": true, "LOCALHOST": true, "n1:10255": true,
+		"evil.example:10255": false, "evil.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false, "": false,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/pods", nil)
+		r.Host = host
+		access, err := who(r)
+		if in != (access == kubeletapi.ReadOnlyPort) || in != (err == nil) {
+			t.Errorf("%q: %d, %v", host, access, err)
+		}
+	}
+}
+
 // Whatever is asked for, nobody gets more than an answer that it is not for them, a
 // reader gets no further than a reader may, and no request is a bug of ours.
 func FuzzRequests(f *testing.F) {

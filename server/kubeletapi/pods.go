@@ -2,8 +2,8 @@ package kubeletapi
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,32 +33,58 @@ func answerPods(w http.ResponseWriter, pods []*v1.Pod, mask bool) error {
 	for _, p := range pods {
 		item := *p
 		if mask {
-			item.Spec = masked(p.Spec)
+			hide(&item)
 		}
 		list.Items = append(list.Items, item)
 	}
 	return answer(w, list)
 }
 
-// masked returns the spec without literal values of environments; what spec points
-// to is left as it is.
-func masked(spec v1.PodSpec) v1.PodSpec {
-	spec.InitContainers = maskedContainers(spec.InitContainers)
-	spec.Containers = maskedContainers(spec.Containers)
-	return spec
+const hidden = "***"
+
+// hide masks values that a manifest has for environments and for headers of probes and
+// hooks, also where kubectl keeps a copy of it. What the pod points to is left as it is.
+func hide(p *v1.Pod) {
+	if _, ok := p.Annotations[v1.LastAppliedConfigAnnotation]; ok {
+		p.Annotations = maps.Clone(p.Annotations)
+		p.Annotations[v1.LastAppliedConfigAnnotation] = hidden
+	}
+	copied := p.Spec.DeepCopy()
+	for _, list := range [][]v1.Container{copied.InitContainers, copied.Containers} {
+		for i := range list {
+			hideContainer(&list[i])
+		}
+	}
+	p.Spec = *copied
 }
 
-func maskedContainers(list []v1.Container) []v1.Container {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Env = slices.Clone(list[i].Env)
-		for j := range list[i].Env {
-			if env := &list[i].Env[j]; env.Value != "" {
-				env.Value = "***"
+func hideContainer(c *v1.Container) {
+	for i := range c.Env {
+		if c.Env[i].Value != "" {
+			c.Env[i].Value = hidden
+		}
+	}
+	for _, probe := range []*v1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		if probe != nil {
+			hideHeaders(probe.HTTPGet)
+		}
+	}
+	if c.Lifecycle != nil {
+		for _, hook := range []*v1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			if hook != nil {
+				hideHeaders(hook.HTTPGet)
 			}
 		}
 	}
-	return list
+}
+
+func hideHeaders(get *v1.HTTPGetAction) {
+	if get == nil {
+		return
+	}
+	for i := range get.HTTPHeaders {
+		get.HTTPHeaders[i].Value = hidden
+	}
 }
 
 // answer sends a value as JSON.

@@ -17,19 +17,38 @@ func examplePod() *v1.Pod {
 		return []v1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}, {Name: "EMPTY"}, {Name: "NODE", ValueFrom: &v1.EnvVarSource{}}}
 	}
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n", UID: "u1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "web-n", UID: "u1",
+			Annotations: map[string]string{v1.LastAppliedConfigAnnotation: `{"env": "hunter2"}`, "about": "web"},
+		},
 		Spec: v1.PodSpec{
 			InitContainers: []v1.Container{{Name: "init", Env: env()}},
-			Containers:     []v1.Container{{Name: "web", Env: env()}},
+			Containers: []v1.Container{{
+				Name: "web", Env: env(),
+				StartupProbe: asks(), LivenessProbe: asks(), ReadinessProbe: asks(),
+				Lifecycle: &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: asks().HTTPGet}, PreStop: &v1.LifecycleHandler{HTTPGet: asks().HTTPGet}},
+			}},
 		},
 		Status: v1.PodStatus{Phase: v1.PodRunning},
 	}
 }
 
+// asks is a probe with a secret in a header.
+func asks() *v1.Probe {
+	return &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{HTTPHeaders: []v1.HTTPHeader{{Name: "Authorization", Value: "hunter2"}}}}}
+}
+
 func TestPods(t *testing.T) {
 	masked := examplePod()
 	masked.Spec.InitContainers[0].Env[0].Value = "***"
-	masked.Spec.Containers[0].Env[0].Value = "***"
+	masked.Annotations[v1.LastAppliedConfigAnnotation] = "***"
+	web := &masked.Spec.Containers[0]
+	web.Env[0].Value = "***"
+	for _, get := range []*v1.HTTPGetAction{
+		web.StartupProbe.HTTPGet, web.LivenessProbe.HTTPGet, web.ReadinessProbe.HTTPGet, web.Lifecycle.PostStart.HTTPGet, web.Lifecycle.PreStop.HTTPGet,
+	} {
+		get.HTTPHeaders[0].Value = "***"
+	}
 	for name, c := range map[string]struct {
 		access kubeletapi.Access
 		want   *v1.Pod

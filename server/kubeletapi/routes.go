@@ -59,7 +59,7 @@ func routes(a *Answers) []route {
 	add(a.RunningPods != nil, route{get, "/runningpods", ReadOnly, false, a.runningPods})
 	add(a.Config != nil, route{get, "/configz", Full, false, a.configz})
 	add(!a.About.Started.IsZero(), route{get, "/statusz", Full, false, a.statusz})
-	add(a.LogFolder != "", route{get, "/logs/{path...}", ReadOnly, true, a.logFolder})
+	add(a.LogFolder != "", route{get, "/logs/{path...}", Full, true, a.logFolder})
 	add(a.Profiling, route{getOrPost, "/debug/pprof/{profile...}", Full, true, profile})
 	streamed := func(methods []string, path, rest string, s Streamed) {
 		for _, pattern := range []string{path + "/{namespace}/{pod}" + rest, path + "/{namespace}/{pod}/{uid}" + rest} {

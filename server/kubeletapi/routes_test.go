@@ -64,7 +64,7 @@ var rows = map[string]struct {
 
 	"GET /configz":        {"", kubeletapi.Full},
 	"GET /statusz":        {"", kubeletapi.Full},
-	"GET /logs/{path...}": {"/logs/", kubeletapi.ReadOnly},
+	"GET /logs/{path...}": {"/logs/", kubeletapi.Full},
 
 	"GET /exec/{namespace}/{pod}/{container}":          {"/exec/default/web/app", kubeletapi.Full},
 	"GET /exec/{namespace}/{pod}/{uid}/{container}":    {"/exec/default/web/u1/app", kubeletapi.Full},
