@@ -111,6 +111,7 @@ func (s *state) restartContainer(key pod.Key, name string) error {
 		return fmt.Errorf("%w: pod %s is over: only the whole of it can be restarted", ErrHeld, key)
 	}
 	delete(e.failures, name)
+	s.retryImages(e, all[at])
 	if newest, ok := newestOf(ofUID(e.observed(), e.plan.UID), name); ok && newest.State != runtime.Created {
 		e.anew[name] = newest.ID
 	}
@@ -118,6 +119,15 @@ func (s *state) restartContainer(key pod.Key, name string) error {
 	s.deps.tell(handEvent(e, RestartedByHand, name, "Restarting container "+name+" by hand"))
 	s.mark(key)
 	return nil
+}
+
+// retryImages has the images of a container tried at once that could not be had.
+func (s *state) retryImages(e *entry, m member) {
+	for _, need := range neededBy(e.desired.Object, m.Container) {
+		if i := s.images[imageKeyOf(e.desired, need.name)]; i != nil && i.op.Verb == "" && (i.Failed > 0 || i.Missed > 0) {
+			i.forget()
+		}
+	}
 }
 
 func (s *state) stopByHand(key pod.Key, reply chan<- error) {

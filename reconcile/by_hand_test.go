@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/runtime/fake"
 )
 
 func webKey(name string) pod.Key { return pod.Key{Namespace: "default", Name: name + "-node"} }
@@ -99,6 +100,76 @@ func TestNoRestartByHand(t *testing.T) {
 		}
 		if after := the(t, r.after(time.Minute), "a").Containers; after[0].ID != before[0].ID {
 			t.Error("it was restarted all the same")
+		}
+	})
+}
+
+// A container that waits for its image gets it at once when it is restarted by hand.
+func TestRestartOfAContainerThatWaitsForItsImage(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want(manifest("a", "", "{name: c, image: late:1}"))
+		if got := phases(r.after(12 * time.Minute)); got["a"] != v1.PodPending {
+			t.Fatalf("phases %v", got)
+		}
+		r.engine.SetImage("late:1", fake.Image{Pullable: true})
+		if err := r.loop.RestartContainer(r.t.Context(), webKey("a"), "c"); err != nil {
+			t.Fatal(err)
+		}
+		if got := phases(r.after(20 * time.Second)); got["a"] != v1.PodRunning {
+			t.Errorf("phases %v", got)
+		}
+	})
+}
+
+// A hold is seen also when nothing of its pod is there, and ends by hand alone.
+func TestHoldOfAPodThatIsGone(t *testing.T) {
+	inRig(t, func(r *rig) {
+		text := manifest("a", "", web)
+		r.want(text)
+		r.after(time.Minute)
+		if err := r.loop.Stop(r.t.Context(), webKey("a")); err != nil {
+			t.Fatal(err)
+		}
+		r.after(time.Minute)
+		r.want()
+		if snap := r.after(time.Hour); len(snap.Holds) != 1 || snap.Holds[webKey("a")].IsZero() {
+			t.Errorf("holds %v", snap.Holds)
+		}
+		r.want(text)
+		if a := the(t, r.after(time.Minute), "a"); a.Held.IsZero() || a.Object.Status.Reason != "Stopped" || len(a.Containers) != 0 {
+			t.Errorf("it is %s with %d containers", a.Object.Status.Reason, len(a.Containers))
+		}
+		r.want()
+		r.after(time.Hour)
+		if err := r.loop.Start(r.t.Context(), webKey("a")); err != nil {
+			t.Error(err)
+		}
+		r.want(text)
+		if got := phases(r.after(time.Minute)); got["a"] != v1.PodRunning {
+			t.Errorf("phases %v", got)
+		}
+	})
+}
+
+// A pod that is stopped gives its port to another, and asks for it anew.
+func TestStoppedPodGivesItsPortUp(t *testing.T) {
+	inRig(t, func(r *rig) {
+		served := "{name: c, image: present:1, " + port + "80}]}"
+		r.want(manifest("a", "", served))
+		r.after(time.Minute)
+		if err := r.loop.Stop(r.t.Context(), webKey("a")); err != nil {
+			t.Fatal(err)
+		}
+		r.after(time.Minute)
+		r.want(manifest("a", "", served), manifest("b", "", served))
+		if got := phases(r.after(time.Minute)); got["a"] != v1.PodPending || got["b"] != v1.PodRunning {
+			t.Fatalf("phases %v", got)
+		}
+		if err := r.loop.Start(r.t.Context(), webKey("a")); err != nil {
+			t.Fatal(err)
+		}
+		if a := the(t, r.after(time.Minute), "a"); a.Object.Status.Reason != "NodePorts" {
+			t.Errorf("it is %s: %s", a.Object.Status.Reason, a.Object.Status.Message)
 		}
 	})
 }

@@ -26,25 +26,35 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 	}
 	var namespace string
 	sub := &cobra.Command{
-		Use:     "pod NAME",
+		Use:     "pod NAME...",
 		Aliases: []string{"pods", "po"},
 		Short:   "Tell all about a pod: what it is, why it waits, what is to be done about it",
-		Args:    oneName,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return oneName(cmd, args)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			state, p, err := c.theOne(cmd.Context(), *l, namespace, args[0])
-			if err != nil {
-				return err
+			for at, name := range args {
+				state, p, err := c.theOne(cmd.Context(), *l, namespace, name)
+				if err != nil {
+					return err
+				}
+				happened, err := c.eventsOf(cmd.Context(), *l, p)
+				if err != nil {
+					return err
+				}
+				if at > 0 {
+					c.out.printf("\n\n")
+				}
+				describePod(c.out, state, p, happened, c.now())
 			}
-			happened, err := c.eventsOf(cmd.Context(), *l, p)
-			if err != nil {
-				return err
-			}
-			describePod(c.out, state, p, happened, c.now())
 			return nil
 		},
 	}
 	namespaceFlags(sub, &namespace)
-	sub.ValidArgsFunction = c.completePods(l, &namespace, false)
+	sub.ValidArgsFunction = c.completePods(l, &namespace, true)
 	cmd.AddCommand(sub)
 	c.describeOthers(cmd, l)
 	return cmd
