@@ -33,6 +33,7 @@ func (b *bench) rows() []measurement {
 		{"stats", b.usage},
 		{"pages", b.pages},
 		{"logs", b.logs},
+		{"exec", b.execs},
 		{"scrape", b.scrape},
 		{"pressure", b.pressure},
 		{"command line", b.commands},
