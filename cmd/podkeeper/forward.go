@@ -174,7 +174,7 @@ func (c *cli) accept(ctx context.Context, l location, where target, listener net
 			return err
 		}
 		all.Go(func() {
-			if err := c.carry(ctx, l, where, local, remote); err != nil && ctx.Err() == nil {
+			if err := c.carry(ctx, l, where, local, remote); err != nil && !errors.Is(err, context.Canceled) {
 				_ = out.line(oneLine(fmt.Sprintf("podkeeper: connection to port %d: %v", remote, err)))
 			}
 		})
