@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/podkeeper/podkeeper/server"
 	"github.com/podkeeper/podkeeper/server/kubeletapi"
@@ -90,6 +91,12 @@ func TestTokensAreReadAgain(t *testing.T) {
 	check("another", map[string]bool{"a": false, "b": true})
 	put(t, dir, "tokens", []byte(tokenLine("b", "fu")+tokenLine("a", "full")))
 	check("one line is wrong", map[string]bool{"a": true, "b": false})
+	// So old that nothing but a change of it has it read again.
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	check("older", map[string]bool{"a": true})
 	if err := os.Chmod(file, 0o606); err != nil {
 		t.Fatal(err)
 	}
