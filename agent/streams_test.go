@@ -18,12 +18,12 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // secure has the world's agent serve its kubelet API over TLS, and returns what a
@@ -199,15 +199,15 @@ func forwardTo(t *testing.T, cfg *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tunnel, err := portforward.NewSPDYOverWebsocketDialer(to, cfg)
+	tunnel, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for how, dialer := range map[string]httpstream.Dialer{
-		"SPDY": spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), "tunnel": tunnel,
+		"SPDY": spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), "tunnel": tunnel,
 	} {
 		stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080", "0:1"}, stopped, ready, io.Discard, io.Discard)
+		f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:8080", "0:1"}, stopped, ready, io.Discard, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

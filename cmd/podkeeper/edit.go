@@ -39,7 +39,7 @@ once. An edit with errors is kept, and named, and the file stays as it is.`,
 }
 
 func (c *cli) edit(ctx context.Context, l location, namespace, name string, a applyFlags) error {
-	state, p, err := c.theOne(ctx, l, namespace, name)
+	_, p, err := c.theOne(ctx, l, namespace, name)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,8 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 	}
 	// A Ctrl-C in the editor was the editor's.
 	quiet := context.WithoutCancel(ctx)
-	if state, err = c.askReady(quiet, l); err != nil {
+	state, err := c.askReady(quiet, l)
+	if err != nil {
 		return kept(err)
 	}
 	m, err := c.checkManifest(copied, after, state)

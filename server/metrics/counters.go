@@ -15,12 +15,12 @@ import (
 type Counters struct {
 	all, probes, slis *prometheus.Registry
 
-	turn, plan, steps, wait prometheus.Histogram
-	step                    *prometheus.HistogramVec
-	taken                   *prometheus.CounterVec
-	worker                  *prometheus.HistogramVec
-	start                   prometheus.Histogram
-	rejected                *prometheus.CounterVec
+	turn, plan, steps prometheus.Histogram
+	step              *prometheus.HistogramVec
+	taken             *prometheus.CounterVec
+	worker            *prometheus.HistogramVec
+	start             prometheus.Histogram
+	rejected          *prometheus.CounterVec
 
 	startedPods, failedPods     prometheus.Counter
 	startedContainers           *prometheus.CounterVec

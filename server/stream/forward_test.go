@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/podkeeper/podkeeper/server/stream"
 )
@@ -75,12 +75,12 @@ func (s *server) dialers(t *testing.T) map[string]httpstream.Dialer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tunnel, err := portforward.NewSPDYOverWebsocketDialer(to, cfg)
+	tunnel, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return map[string]httpstream.Dialer{
-		"SPDY":   spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to),
+		"SPDY":   spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to),
 		"tunnel": tunnel,
 	}
 }
@@ -89,7 +89,7 @@ func (s *server) dialers(t *testing.T) map[string]httpstream.Dialer {
 func forward(t *testing.T, dialer httpstream.Dialer, ports ...string) (local []portforward.ForwardedPort, stop func()) {
 	t.Helper()
 	stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, ports, stopped, ready, io.Discard, io.Discard)
+	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, ports, stopped, ready, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
