@@ -54,7 +54,7 @@ func port(t *testing.T) int {
 }
 
 // All faces tell of a pod the same that get does; values that stand in its manifest
-// only to those who have credentials (PAINS 35).
+// only to those who have credentials.
 func TestPodsOnAllPorts(t *testing.T) {
 	w := newWorld(t)
 	tokens := w.path("tokens")

@@ -33,7 +33,7 @@ func (w *world) hasImage(name string) bool {
 	return err == nil
 }
 
-// PAINS 16: when the disk is full the images go that the agent pulled and nothing
+// When the disk is full the images go that the agent pulled and nothing
 // names any more; a pod that comes back pulls them again.
 func TestImagesThatGo(t *testing.T) {
 	w := newWorld(t)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTornWritesAreSeenByNobody(t *testing.T) {
-	// PAINS 6 and 7: a file that is being written in place, in steps.
+	// A file that is being written in place, in steps.
 	type step struct {
 		after   time.Duration
 		content string

@@ -280,7 +280,7 @@ func TestSingleFileThatIsMissingAtStart(t *testing.T) {
 }
 
 func TestClockJumpsChangeNothing(t *testing.T) {
-	// PAINS 27: only times that are shown come from the wall clock.
+	// Only times that are shown come from the wall clock.
 	synctest.Test(t, func(t *testing.T) {
 		jump := time.Duration(0)
 		now := func() time.Time { return time.Now().Add(jump) }

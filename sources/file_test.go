@@ -134,7 +134,7 @@ func TestBurstWithoutEndIsSentMeanwhile(t *testing.T) {
 }
 
 func TestFileReplacedInTwoStepsIsNeverMissing(t *testing.T) {
-	// C031/PAINS: editors and version control remove a file and make it again.
+	// C031: editors and version control remove a file and make it again.
 	synctest.Test(t, func(t *testing.T) {
 		r := files(t, world(map[string]string{"/m/web.yaml": "web app:1"}), nil, nil)
 		r.tree.Remove("/m/web.yaml")
@@ -215,7 +215,7 @@ func TestLostHintsCostOnePeriod(t *testing.T) {
 }
 
 func TestWithoutInotifyThereIsPolling(t *testing.T) {
-	// PAINS 26: exhausted inotify is said once and is never fatal.
+	// Exhausted inotify is said once and is never fatal.
 	for name, setUp := range map[string]func(*sourcestest.Tree, *sources.FileConfig){
 		"no watch can be had":  func(tree *sourcestest.Tree, _ *sources.FileConfig) { tree.RefuseWatch(errExhausted) },
 		"there are no hints":   func(_ *sourcestest.Tree, cfg *sources.FileConfig) { cfg.Watcher = nil },

@@ -155,7 +155,7 @@ func problemOf(s sources.Supply) string {
 }
 
 func TestHTTPSecretsAreNeverShown(t *testing.T) {
-	// PAINS 38: not in names, problems, errors or the log, whatever goes wrong.
+	// Not in names, problems, errors or the log, whatever goes wrong.
 	for name, handler := range map[string]http.HandlerFunc{
 		"nobody listens": nil,
 		"all is well":    body(200, "p x:1"),
@@ -259,7 +259,7 @@ func TestHTTPLastModified(t *testing.T) {
 }
 
 func TestHTTPStartsFromItsLastGoodBody(t *testing.T) {
-	// PAINS 36: after a reboot while the URL is down the pods start, and nothing
+	// After a reboot while the URL is down the pods start, and nothing
 	// is removed: the source has not spoken.
 	for name, down := range map[string]http.HandlerFunc{
 		"nobody listens": nil, "it hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
