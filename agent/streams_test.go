@@ -96,7 +96,6 @@ func TestStreams(t *testing.T) {
 		opts := remotecommand.StreamOptions{Tty: test.tty}
 		if test.tty {
 			query.Set("tty", "1")
-			opts.TerminalSizeQueue = &terminal{size: &remotecommand.TerminalSize{Width: 100, Height: 40}}
 		} else {
 			query.Set("error", "1")
 			opts.Stderr = io.Discard
@@ -108,8 +107,8 @@ func TestStreams(t *testing.T) {
 				query.Set("input", "1")
 				opts.Stdin = bytes.NewReader(test.stdin)
 			}
-			if size, ok := opts.TerminalSizeQueue.(*terminal); ok {
-				size.size = &remotecommand.TerminalSize{Width: 100, Height: 40}
+			if test.tty {
+				opts.TerminalSizeQueue = &terminal{size: &remotecommand.TerminalSize{Width: 100, Height: 40}}
 			}
 			err := executors(t, cfg, test.path, query)[how].StreamWithContext(t.Context(), opts)
 			var exit exec.ExitError
@@ -141,7 +140,7 @@ func TestStreams(t *testing.T) {
 	w.stop()
 }
 
-// terminal has one size.
+// terminal has one size, for one call.
 type terminal struct{ size *remotecommand.TerminalSize }
 
 func (s *terminal) Next() (next *remotecommand.TerminalSize) {
