@@ -100,7 +100,7 @@ func TestEvictionByDisk(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.RootDir = disk
 	w.cfg.Eviction = gc.EvictionConfig{
-		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSAvailable, 20*mi), Transition: 12 * time.Second}, Period: time.Second,
+		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSAvailable, 20*mi), Transition: *patience * 2 / 15}, Period: time.Second,
 	}
 	critical := strings.Replace(manifest("{name: critical}", sleeping("a")), "spec:\n", "spec:\n  priorityClassName: system-node-critical\n", 1)
 	w.write("calm.yaml", manifest("{name: calm}", sleeping("a")))
@@ -137,7 +137,7 @@ func TestEvictionByImageDisk(t *testing.T) {
 	disk := smallDisk(t, 1024)
 	w := newWorld(t)
 	w.cfg.Eviction = gc.EvictionConfig{
-		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.ImageFSAvailable, 20*mi), Transition: 5 * time.Second, LowDisk: 2 * mi},
+		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.ImageFSAvailable, 20*mi), Transition: *patience / 18, LowDisk: 2 * mi},
 		Period: time.Second, Images: disk,
 	}
 	w.write("small.yaml", manifest("{name: small}", sleeping("a")))
@@ -168,7 +168,7 @@ func TestEvictionByMemory(t *testing.T) {
 	hog := 2 * margin >> 20 // MiB
 	w := newWorld(t)
 	w.cfg.Eviction = gc.EvictionConfig{
-		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.MemoryAvailable, *node.Memory.Available-margin), Transition: 15 * time.Second},
+		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.MemoryAvailable, *node.Memory.Available-margin), Transition: *patience / 6},
 		Period: 20 * time.Second,
 	}
 	w.write("exempt.yaml", manifest(`{name: exempt, annotations: {podkeeper.io/evict: never}}`, sleeping("a")))
