@@ -23,11 +23,21 @@ type counted struct {
 	probed         map[string]int
 }
 
-func (c *counted) Turned(time.Duration) { c.turns++ }
+func (c *counted) Turned(time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns++
+}
 
-func (c *counted) Planned(int, time.Duration) { c.planned++ }
+func (c *counted) Planned(int, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.planned++
+}
 
 func (c *counted) Took(wave []reconcile.Taken) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.taken == nil {
 		c.taken = make(map[string]int)
 	}
@@ -43,11 +53,29 @@ func (c *counted) Took(wave []reconcile.Taken) {
 	}
 }
 
-func (c *counted) Rejected(r reconcile.Reason) { c.rejected = append(c.rejected, r) }
+func (c *counted) Rejected(r reconcile.Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rejected = append(c.rejected, r)
+}
 
-func (c *counted) Orphaned() { c.orphans++ }
+func (c *counted) Orphaned() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.orphans++
+}
 
-func (c *counted) Up(took time.Duration) { c.up = append(c.up, took) }
+func (c *counted) orphaned() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.orphans
+}
+
+func (c *counted) Up(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = append(c.up, took)
+}
 
 func (c *counted) Probed(k reconcile.Checked) {
 	c.mu.Lock()
@@ -68,6 +96,8 @@ func TestCounts(t *testing.T) {
 		)
 		r.after(95 * time.Second)
 		c := &r.counted
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		got := map[string]int{}
 		for _, what := range []string{"create-sandbox done", "create-container done", "create-container init done", "start-container done", "start-container init done"} {
 			got[what] = c.taken[what]
@@ -84,10 +114,8 @@ func TestCounts(t *testing.T) {
 		if len(c.up) != 1 || c.up[0] < 0 || c.up[0] > time.Minute {
 			t.Errorf("pods came up after %v", c.up)
 		}
-		c.mu.Lock()
 		probed := c.probed["default/a-node c true readiness success"]
 		all := len(c.probed)
-		c.mu.Unlock()
 		if probed < 9 || probed > 12 || all != 1 {
 			t.Errorf("checks: %v", c.probed)
 		}
@@ -106,14 +134,14 @@ func TestCountsOrphans(t *testing.T) {
 		r.after(time.Minute)
 		r.want(manifest("a", "", "{name: c, image: present:1}"))
 		r.after(time.Minute)
-		if n := r.counted.orphans; n != 0 {
+		if n := r.counted.orphaned(); n != 0 {
 			t.Errorf("%d orphans of a removal", n)
 		}
 		r.stop()
 		r.start(reconcile.Policy{})
 		r.want()
 		r.after(time.Minute)
-		if n := r.counted.orphans; n != 1 {
+		if n := r.counted.orphaned(); n != 1 {
 			t.Errorf("%d orphans after a start, want 1", n)
 		}
 	})

@@ -128,8 +128,8 @@ func (s *model) getState(ctx context.Context, after uint64) (server.State, error
 	for {
 		s.mu.Lock()
 		state, changed, away := s.state, s.changed, s.away
-		s.mu.Unlock()
 		state.Pods = slices.Clone(state.Pods)
+		s.mu.Unlock()
 		switch {
 		case away:
 			return server.State{}, server.ErrNoAgent
