@@ -130,6 +130,9 @@ func kindNamed(cmd *cobra.Command, name string) (*kind, error) {
 			return k, nil
 		}
 	}
+	if name == "sources" || name == "source" {
+		return nil, usage(cmd.CommandPath(), errors.New("sources are listed alone: podkeeper get sources"))
+	}
 	return nil, noSuchCommand(cmd, []string{name})
 }
 
