@@ -42,8 +42,15 @@ func TestReadingCostsTheSameForEachContainer(t *testing.T) {
 		}
 		return target
 	}
-	for deadline := time.Now().Add(10 * time.Second); r.Pod(pod(1)).Containers["c0"].WorkingSet == nil && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
+	// No event tells when the kernel has counted something of the process.
+	soon, tick := time.After(10*time.Second), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for r.Pod(pod(1)).Containers["c0"].WorkingSet == nil {
+		select {
+		case <-soon:
+			t.Fatal("nothing is counted of the process")
+		case <-tick.C:
+		}
 	}
 	cost := func(n int) int { return reads(t, func() { r.Pod(pod(n)) }) }
 	none, ten, thirty := cost(0), cost(10), cost(30)
