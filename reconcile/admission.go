@@ -14,7 +14,8 @@ import (
 
 // holdAdmitted notes, before any pod is admitted, who has which port and how much
 // room: the pods that run, then those that were admitted before, the older first. A
-// pod whose sandbox was just being replaced when the agent died has lost nothing.
+// pod whose sandbox was just being replaced when the agent died has lost nothing; one
+// that gave its ports up, since it was evicted or stopped by hand, asks for them anew.
 func (s *state) holdAdmitted() {
 	type admission struct {
 		pod *pod.Pod
@@ -34,7 +35,7 @@ func (s *state) holdAdmitted() {
 		}
 		in := s.input(e)
 		for _, rec := range e.records {
-			if !up && rec.Pod != nil && !rec.State.Leaving && !in.over(rec.Pod) {
+			if !up && rec.Pod != nil && !rec.State.Leaving && !rec.State.unadmitted() && !in.over(rec.Pod) {
 				former = append(former, admission{rec.Pod, rec.State.Admitted})
 			}
 		}

@@ -28,8 +28,8 @@ type State struct {
 	Key pod.Key `json:"key"`
 	// Origin supplies the pod now; nil is unknown.
 	Origin *pod.Origin `json:"origin,omitempty"`
-	// Admitted is when the pod was first admitted, by the wall clock. The older
-	// of two pods keeps a host port.
+	// Admitted is when the pod was first admitted, by the wall clock; zero where it
+	// has to be admitted again. The older of two pods keeps a host port.
 	Admitted time.Time `json:"admitted,omitzero"`
 	// Containers by name.
 	Containers map[string]ContainerState `json:"containers,omitempty"`
@@ -204,6 +204,10 @@ func decodeState(data []byte) (State, error) {
 	}
 	return f.State, nil
 }
+
+// unadmitted reports whether the pod gave up what it was admitted with, as far as
+// that is written down, and has not been admitted since.
+func (s State) unadmitted() bool { return s.Key != (pod.Key{}) && s.Admitted.IsZero() }
 
 // equal reports whether both would be written down alike, where one was made from
 // the other. What both read of a clock they then share.
