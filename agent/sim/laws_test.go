@@ -73,9 +73,10 @@ type laws struct {
 	enough  chan struct{}
 }
 
-// makes is when a container was made from one definition, without another between.
+// makes is when a container was made from one definition, with one set of values of
+// the objects that it names, without another between.
 type makes struct {
-	of pod.Hash
+	of string
 	at []time.Time
 }
 
@@ -248,9 +249,9 @@ const mostMakes = 6
 
 func (l *laws) paced(c *life) {
 	what := fmt.Sprint(c.Key, c.Identity.Name, c.PodHash, c.Sandbox)
-	last := l.makes[what]
-	if last.of != c.ContainerHash {
-		last = makes{of: c.ContainerHash} // an edit, also one back, begins anew
+	last, of := l.makes[what], fmt.Sprint(c.ContainerHash, c.Spec.Env)
+	if last.of != of {
+		last = makes{of: of} // an edit, also one back, begins anew
 	}
 	last.at = append(last.at, time.Now())
 	l.makes[what] = last
