@@ -76,7 +76,7 @@ var ErrNoPod = errors.New("no such pod")
 func Handler(a Answers) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", newer(a.State))
-	mux.HandleFunc("GET /v1/events", newer(a.Events))
+	mux.HandleFunc("GET /events", newer(a.Events))
 	handleByHand(mux, a)
 	handleInventory(mux, a.Inventory)
 	if a.Kubelet != nil {
@@ -142,7 +142,7 @@ func (c *Client) State(ctx context.Context, after uint64) (State, error) {
 // Events returns the events that happened after that revision, as soon as there are
 // any; with 0, at once all there are. ErrNoAgent where nobody answers.
 func (c *Client) Events(ctx context.Context, after uint64) (Events, error) {
-	return ask[Events](ctx, c, "/v1/events", after)
+	return ask[Events](ctx, c, "/events", after)
 }
 
 func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {

@@ -254,12 +254,16 @@ func TestListen(t *testing.T) {
 	})
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
-	path, _ := serve(t, newBoard())
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+// overSocket is a client of HTTP for the socket at path.
+func overSocket(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
-	defer client.CloseIdleConnections()
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	path, _ := serve(t, newBoard())
+	client := overSocket(path)
 	for name, test := range map[string]struct {
 		method, path string
 		want         int
@@ -268,6 +272,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a negative revision":                {"GET", "/v1/state?after=-1", http.StatusBadRequest},
 		"no revision means the state as is":  {"GET", "/v1/state", http.StatusOK},
 		"another resource":                   {"GET", "/v1/pods", http.StatusNotFound},
+		"a negative revision of events":      {"GET", "/events?after=-1", http.StatusBadRequest},
+		"events change nothing":              {"POST", "/events", http.StatusMethodNotAllowed},
 		"the socket changes nothing: POST":   {"POST", "/v1/state", http.StatusMethodNotAllowed},
 		"the socket changes nothing: DELETE": {"DELETE", "/v1/state", http.StatusMethodNotAllowed},
 	} {
