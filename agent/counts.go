@@ -103,7 +103,27 @@ func (p *parts) now(ctx context.Context) (metrics.Now, error) {
 			addPod(&n, v)
 		}
 	}
+	n.Volumes = p.volumesInUse(snap.Pods)
 	return n, nil
+}
+
+// volumesInUse looks at the claims of pods, at each once, and walks through none of them
+// meanwhile.
+func (p *parts) volumesInUse(pods []reconcile.View) []metrics.Volume {
+	var list []metrics.Volume
+	seen := make(map[pod.ObjectKey]bool)
+	for _, v := range pods {
+		for name, claim := range claims(v) {
+			key := pod.ObjectKey{Kind: pod.PersistentVolumeClaim, Namespace: v.Object.Namespace, Name: claim}
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			fs, use := p.usage.walker.Volume(p.volumeFolder(v, name))
+			list = append(list, metrics.Volume{Namespace: key.Namespace, Claim: claim, FS: fs, Use: use})
+		}
+	}
+	return list
 }
 
 // addPod counts a pod in. One that waits as a whole is one that waits, and else each of

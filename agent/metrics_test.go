@@ -165,7 +165,10 @@ var pages = []string{"/metrics", "/metrics/cadvisor", "/metrics/resource", "/met
 func TestPagesForPrometheus(t *testing.T) {
 	w := newWorld(t)
 	w.write("web.yaml", manifest("{name: web}", shell("app", "while :; do sleep 1; done",
-		"readinessProbe: {exec: {command: ['true']}, periodSeconds: 1}", "resources: {limits: {memory: 64Mi, cpu: 500m}}")))
+		"readinessProbe: {exec: {command: ['true']}, periodSeconds: 1}", "resources: {limits: {memory: 64Mi, cpu: 500m}}"))+
+		"  volumes:\n  - {name: d, persistentVolumeClaim: {claimName: data}}\n"+
+		"  - {name: own, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}}}\n")
+	w.write("data.yaml", claim("data", ""))
 	w.write("broken.yaml", "kind: Pod\napiVersion: v1\nmetadata: {name: broken}\nspec: {containers: [{name: x}]}\n")
 	w.start()
 	w.await("it runs", runs("web", "app", 0))
@@ -212,6 +215,16 @@ func TestPagesForPrometheus(t *testing.T) {
 	least("/metrics", "podkeeper_events_total", map[string]string{"reason": "Started", "type": "Normal"}, 1)
 	least("/metrics", "podkeeper_loop_turn_duration_seconds", nil, 5)
 	least("/metrics", "go_goroutines", nil, 5)
+	for _, name := range []string{"data", "web-node-own"} {
+		of := map[string]string{"namespace": "default", "persistentvolumeclaim": name}
+		for _, what := range []string{"capacity_bytes", "available_bytes", "inodes", "inodes_free"} {
+			least("/metrics", "kubelet_volume_stats_"+what, of, 1)
+		}
+		w.poll("claim "+name+" was walked through", func() bool {
+			got := w.page("/metrics")
+			return len(sample(got, "kubelet_volume_stats_used_bytes", of)) == 1 && len(sample(got, "kubelet_volume_stats_inodes_used", of)) == 1
+		})
+	}
 	least("/metrics", "process_cpu_seconds_total", nil, 0.001)
 	w.boundLabels()
 	w.remove("web.yaml")
@@ -228,7 +241,7 @@ func TestPagesForPrometheus(t *testing.T) {
 // the container's id.
 func (w *world) boundLabels() {
 	known := strings.Fields("le cpu container pod namespace id image name interface device failure_type scope boot_id machine_id system_uuid quantile " +
-		"version name status node static container_state phase reason kind source file step result operation_type container_type type condition probe_type pod_uid code eviction_signal")
+		"version name status node static container_state phase reason kind source file step result operation_type container_type type condition persistentvolumeclaim probe_type pod_uid code eviction_signal")
 	for _, path := range pages {
 		for name, f := range w.page(path) {
 			for _, m := range f.Metric {

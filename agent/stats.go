@@ -124,10 +124,35 @@ func (p *parts) files(v reconcile.View) stats.Files {
 	}
 	for _, vol := range v.Object.Spec.Volumes {
 		if vol.EmptyDir != nil {
-			f.Volumes[vol.Name] = p.volumes.Path(volume.Request{UID: v.Object.UID, Namespace: v.Object.Namespace, Volume: vol})
+			f.Volumes[vol.Name] = p.volumeFolder(v, vol.Name)
 		}
 	}
 	return f
+}
+
+// volumeFolder is where a volume of the pod is on the host; "" is nowhere.
+func (p *parts) volumeFolder(v reconcile.View, name string) string {
+	for _, vol := range v.Object.Spec.Volumes {
+		if vol.Name == name {
+			return p.volumes.Path(volume.Request{UID: v.Object.UID, Namespace: v.Object.Namespace, Volume: vol})
+		}
+	}
+	return ""
+}
+
+// claims are those that volumes of a pod are of, by the volume's name; one that is the
+// pod's own is called as Kubernetes would.
+func claims(v reconcile.View) map[string]string {
+	list := make(map[string]string)
+	for _, vol := range v.Object.Spec.Volumes {
+		switch {
+		case vol.PersistentVolumeClaim != nil:
+			list[vol.Name] = vol.PersistentVolumeClaim.ClaimName
+		case vol.Ephemeral != nil:
+			list[vol.Name] = v.Object.Name + "-" + vol.Name
+		}
+	}
+	return list
 }
 
 // newest returns the last attempt of each container of a pod's generation, and of

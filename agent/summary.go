@@ -9,7 +9,6 @@ import (
 	summary "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/podkeeper/podkeeper/node/stats"
-	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server/kubeletapi"
@@ -155,12 +154,9 @@ func (p *parts) used(v reconcile.View, brief bool) (pod metrics.Pod, ok bool) {
 	pod = metrics.Pod{Object: v.Object, Use: p.usage.Pod(target(v))}
 	if !brief {
 		where := p.files(v)
-		pod.Claims = make(map[string]string)
-		for _, vol := range v.Object.Spec.Volumes {
-			if claim := vol.PersistentVolumeClaim; claim != nil {
-				pod.Claims[vol.Name] = claim.ClaimName
-				where.Volumes[vol.Name] = p.volumes.Path(volume.Request{UID: v.Object.UID, Namespace: v.Object.Namespace, Volume: vol})
-			}
+		pod.Claims = claims(v)
+		for name := range pod.Claims {
+			where.Volumes[name] = p.volumeFolder(v, name)
 		}
 		p.usage.walker.Fill(&pod.Use, where)
 	}

@@ -70,22 +70,45 @@ func logs(file string) *Usage {
 	return &u
 }
 
+// Volume returns the filesystem that the folder of a volume is on, nil where that does not
+// answer, and what is in the folder: what the filesystem itself says where it is one of its
+// own, and else what the walker knows, which is asked to look again. nil is not known yet.
+func (w *Walker) Volume(folder string) (*Filesystem, *Usage) {
+	fs, err := statfs(folder) // at first: what else is asked of one that is away never returns
+	if err != nil {
+		return nil, nil
+	}
+	if isMount(folder) {
+		return fs, whole(fs)
+	}
+	return fs, w.Usage(folder)
+}
+
 // mounted asks the filesystem itself where a volume is one of its own, as one in
 // memory is; nil where it is none.
 func mounted(folder string) *Usage {
+	if !isMount(folder) {
+		return nil
+	}
+	fs, err := statfs(folder)
+	if err != nil {
+		return nil
+	}
+	return whole(fs)
+}
+
+func isMount(folder string) bool {
 	var own, around unix.Stat_t
-	if unix.Lstat(folder, &own) != nil || unix.Lstat(filepath.Dir(folder), &around) != nil || own.Dev == around.Dev {
-		return nil
+	return unix.Lstat(folder, &own) == nil && unix.Lstat(filepath.Dir(folder), &around) == nil && own.Dev != around.Dev
+}
+
+// whole is what a filesystem holds.
+func whole(fs *Filesystem) *Usage {
+	u := &Usage{Time: time.Now(), Bytes: fs.Used, FS: fs}
+	if fs.Inodes != nil {
+		u.Inodes = *fs.Inodes - *fs.InodesFree
 	}
-	var st unix.Statfs_t
-	if unix.Statfs(folder, &st) != nil {
-		return nil
-	}
-	fs := Filesystem{Path: folder, Capacity: int64(st.Blocks) * st.Frsize, Available: int64(st.Bavail) * st.Frsize, Used: int64(st.Blocks-st.Bfree) * st.Frsize}
-	if st.Files > 0 {
-		fs.Inodes, fs.InodesFree = new(int64(st.Files)), new(int64(st.Ffree))
-	}
-	return &Usage{Time: time.Now(), Bytes: fs.Used, Inodes: int64(st.Files - st.Ffree), FS: &fs}
+	return u
 }
 
 // Walked returns the folders that a walk is needed for.

@@ -29,6 +29,18 @@ func (r *Reader) filesystem(what, path string) *Filesystem {
 // ReadFilesystem returns what the filesystem of a folder has. One that does not
 // answer within two seconds is an error.
 func ReadFilesystem(path string) (*Filesystem, error) {
+	f, err := statfs(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.Device, err = device(path); err != nil {
+		return nil, fmt.Errorf("filesystem of %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// statfs is ReadFilesystem without the device.
+func statfs(path string) (*Filesystem, error) {
 	capacity, free, available, inodes, inodesFree, err := vfs.GetVfsStats(path)
 	if err != nil {
 		return nil, fmt.Errorf("filesystem of %s: %w", path, err)
@@ -36,9 +48,6 @@ func ReadFilesystem(path string) (*Filesystem, error) {
 	f := &Filesystem{Path: path, Capacity: int64(capacity), Available: int64(available), Used: int64(capacity - free)}
 	if inodes > 0 {
 		f.Inodes, f.InodesFree = new(int64(inodes)), new(int64(inodesFree))
-	}
-	if f.Device, err = device(path); err != nil {
-		return nil, fmt.Errorf("filesystem of %s: %w", path, err)
 	}
 	return f, nil
 }

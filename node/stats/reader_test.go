@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -218,6 +220,36 @@ func TestFilesOfAPod(t *testing.T) {
 	if _, ok := p.Volumes["memory"]; !ok || len(p.Volumes) != 1 {
 		t.Errorf("known at once are %v, want the one in memory", p.Volumes)
 	}
+}
+
+// A look at a volume never waits for a walk: what is in a folder is told once it was made.
+func TestVolume(t *testing.T) {
+	dir := t.TempDir()
+	w := stats.NewWalker(nil, slog.New(slog.DiscardHandler))
+	w.SetWalk(func(_ context.Context, folder string) (stats.Usage, error) {
+		if folder != dir {
+			t.Errorf("%s is walked through", folder)
+		}
+		return stats.Usage{Bytes: 7, Inodes: 3}, nil
+	})
+	if fs, use := w.Volume(dir + "/gone"); fs != nil || use != nil {
+		t.Errorf("of what is not there it tells %+v, %+v", fs, use)
+	}
+	if fs, use := w.Volume("/dev/shm"); fs == nil || use == nil || use.Bytes != fs.Used || use.Inodes != *fs.Inodes-*fs.InodesFree {
+		t.Errorf("a filesystem of its own: %+v, %+v, want what it says itself", fs, use)
+	}
+	if fs, use := w.Volume(dir); fs == nil || fs.Capacity < 1<<20 || use != nil {
+		t.Errorf("a folder that nobody walked through: %+v, %+v, want its filesystem alone", fs, use)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var walks sync.WaitGroup
+	walks.Go(func() { _ = w.Run(ctx) })
+	w.Await(ctx, []string{dir})
+	if _, use := w.Volume(dir); use == nil || use.Bytes != 7 || use.Inodes != 3 {
+		t.Errorf("after the walk: %+v", use)
+	}
+	cancel()
+	walks.Wait()
 }
 
 func TestReadMachine(t *testing.T) {

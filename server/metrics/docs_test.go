@@ -80,6 +80,10 @@ func everyPage(t *testing.T) map[string]http.Handler {
 		return metrics.Now{
 			NodeName: "n", CgroupVersion: 2, Phases: one, Containers: one, Waiting: one,
 			Sources: []pod.Source{{Read: at, Origins: []pod.OriginStatus{{Origin: pod.Origin{Name: "/m/a.yaml"}}}}},
+			Volumes: []metrics.Volume{{
+				Namespace: "default", Claim: "data", Use: &stats.Usage{},
+				FS: &stats.Filesystem{Inodes: new(int64(2)), InodesFree: new(int64(1))},
+			}},
 		}, nil
 	}
 	return map[string]http.Handler{

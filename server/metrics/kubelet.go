@@ -25,6 +25,8 @@ type Now struct {
 	Sources                     []pod.Source
 	// Conflicts are claims that another one holds.
 	Conflicts int
+	// Volumes has each claim that is in use, once.
+	Volumes []Volume
 }
 
 // Kubelet is /metrics: what was counted, and how things are.
@@ -69,6 +71,7 @@ type nowSeries struct {
 	phases, waiting, conflicts                   *prometheus.Desc
 	up, spoken, read, pods, stale, errors        *prometheus.Desc
 	pulled, size                                 *prometheus.Desc
+	volumes                                      volumeSeries
 }
 
 func newNowSeries() nowSeries {
@@ -96,6 +99,7 @@ func newNowSeries() nowSeries {
 		errors:     d("podkeeper_manifest_errors", "Number of errors in a file, or in what a URL serves.", "file"),
 		pulled:     d("podkeeper_image_pull_bytes", "How much of an image that is being pulled is here.", "image"),
 		size:       d("podkeeper_image_pull_size_bytes", "How much there is to pull of an image that is being pulled, as far as that is known yet.", "image"),
+		volumes:    newVolumeSeries(),
 	}
 }
 
@@ -140,6 +144,9 @@ func (s nowSeries) put(n Now, put func(prometheus.Metric)) {
 		set(s.stale, stale, labels...)
 	}
 	each(s.errors, files)
+	for _, v := range n.Volumes {
+		s.volumes.put(v, put)
+	}
 }
 
 // count returns how many are errors.
