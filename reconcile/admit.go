@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/runtime"
 )
 
 // Ledger is which pod holds which port of the host.
@@ -122,13 +123,25 @@ func (l *Ledger) Awaits(p *pod.Pod) Waiting {
 func (l *Ledger) Hold(p *pod.Pod) (rivals []pod.Key) {
 	for _, port := range hostPorts(p.Object) {
 		rivals = append(rivals, l.obstacles(p.Key(), port, false)...)
-		at, claim := portKey{port.Protocol, port.HostPort}, portClaim{anyAddress(port.HostIP), p.Key(), false}
-		if !slices.Contains(l.claims[at], claim) {
-			l.claims[at] = append(l.claims[at], claim)
-			l.of[p.Key()] = append(l.of[p.Key()], at)
-		}
+		l.note(p.Key(), portKey{port.Protocol, port.HostPort}, port.HostIP)
 	}
 	return rivals
+}
+
+// HoldListed notes ports that the engine lists of a pod of which nothing else says
+// that it has them.
+func (l *Ledger) HoldListed(key pod.Key, ports []runtime.Port) {
+	for _, port := range ports {
+		l.note(key, portKey{port.Protocol, port.HostPort}, port.HostIP)
+	}
+}
+
+func (l *Ledger) note(key pod.Key, at portKey, hostIP string) {
+	claim := portClaim{anyAddress(hostIP), key, false}
+	if !slices.Contains(l.claims[at], claim) {
+		l.claims[at] = append(l.claims[at], claim)
+		l.of[key] = append(l.of[key], at)
+	}
 }
 
 // retire turns what a key holds into what its former version has.

@@ -154,7 +154,7 @@ func (s *state) foldListing(list []runtime.Summary, err error, asked uint64, ful
 		s.listed = true
 		s.revision++
 		s.resolve()
-		s.holdAdmitted()
+		s.holdAdmitted(list)
 		s.restorePins()
 	}
 	s.markAll()

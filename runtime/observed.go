@@ -17,6 +17,9 @@ type Summary struct {
 	ID string
 	Identity
 	State State
+	// Ports of the host that a running sandbox has, as far as the engine lists them;
+	// one on every address has no HostIP.
+	Ports []Port
 }
 
 // Container is one container of ours as the engine reports it, a sandbox

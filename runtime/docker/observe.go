@@ -3,11 +3,13 @@ package docker
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/runtime"
 )
@@ -143,8 +145,27 @@ func summarize(rootDir string, in container.Summary) (runtime.Summary, bool) {
 			continue
 		}
 		if id, ok := runtime.Owned(rootDir, name, in.Labels); ok {
-			return runtime.Summary{ID: in.ID, Identity: id, State: state(in.State)}, true
+			return runtime.Summary{ID: in.ID, Identity: id, State: state(in.State), Ports: listedPorts(in.Ports)}, true
 		}
 	}
 	return runtime.Summary{}, false
+}
+
+// listedPorts are those of the host. A listing has one on every address twice, for
+// IPv4 and for IPv6.
+func listedPorts(in []container.Port) []runtime.Port {
+	var out []runtime.Port
+	for _, p := range in {
+		port := runtime.Port{
+			ContainerPort: int32(p.PrivatePort), HostPort: int32(p.PublicPort), HostIP: p.IP,
+			Protocol: v1.Protocol(strings.ToUpper(p.Type)),
+		}
+		if ip := net.ParseIP(p.IP); ip.IsUnspecified() {
+			port.HostIP = ""
+		}
+		if port.HostPort != 0 && !slices.Contains(out, port) {
+			out = append(out, port)
+		}
+	}
+	return out
 }

@@ -95,7 +95,11 @@ func (c *Client) List(ctx context.Context) ([]runtime.Summary, error) {
 	err := c.do(ctx, "list", c.rootDir, time.Millisecond, 10*time.Millisecond, func() error {
 		for _, found := range c.engine.sorted() {
 			if id, ok := runtime.Owned(c.rootDir, found.Name, found.Labels); ok {
-				list = append(list, runtime.Summary{ID: found.ID, Identity: id, State: found.State})
+				s := runtime.Summary{ID: found.ID, Identity: id, State: found.State}
+				if found.State == runtime.Running {
+					s.Ports = slices.Clone(found.ports)
+				}
+				list = append(list, s)
 			}
 		}
 		return nil

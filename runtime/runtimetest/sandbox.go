@@ -78,6 +78,9 @@ func hostPortInUse(t *testing.T, b bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if diff := cmp.Diff(first.Ports, find(t, b.list(t, b.Runtime), first.Identity).Ports); diff != "" {
+		t.Errorf("listed ports (-want +got):\n%s", diff)
+	}
 	second := first
 	second.Key.Name = "second-node"
 	if _, err := b.Runtime.EnsureSandbox(b.ctx, second); err == nil {
