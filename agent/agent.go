@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -158,16 +159,19 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 
 // parts is what an agent is made of.
 type parts struct {
-	cfg      Config
-	log      *slog.Logger
-	runtime  runtime.Runtime
-	sources  []sources.Source
-	volumes  *volume.Host
-	loop     *reconcile.Loop
-	events   *events.Log
-	cgroups  *podCgroups
-	usage    *usage
-	look     *look
+	cfg     Config
+	log     *slog.Logger
+	runtime runtime.Runtime
+	sources []sources.Source
+	volumes *volume.Host
+	loop    *reconcile.Loop
+	events  *events.Log
+	cgroups *podCgroups
+	usage   *usage
+	look    *look
+	// assessed is when the node was last looked at for what it is short of, in seconds;
+	// 0 is never.
+	assessed atomic.Int64
 	counters counts
 	// endings and logWatcher are for those who follow logs.
 	endings    *endings

@@ -53,18 +53,19 @@ func (p *parts) sayStart(boot string) {
 }
 
 // sayCondition tells what the node has come to, in the kubelet's words: "DiskPressure"
-// begins as NodeHasDiskPressure, and ends as NodeHasNoDiskPressure.
-func (p *parts) sayCondition(c pod.Cause, short bool) {
+// begins as NodeHasDiskPressure, and ends as NodeHasNoDiskPressure. why has the numbers; ""
+// where it is not short.
+func (p *parts) sayCondition(c pod.Cause, why string) {
 	reasons := map[pod.Cause][2]string{
 		pod.MemoryPressure: {"NodeHasSufficientMemory", "NodeHasInsufficientMemory"},
 		pod.DiskPressure:   {"NodeHasNoDiskPressure", "NodeHasDiskPressure"},
 		pod.PIDPressure:    {"NodeHasSufficientPID", "NodeHasInsufficientPID"},
 	}[c]
-	reason := reasons[0]
-	if short {
-		reason = reasons[1]
+	reason, numbers := reasons[0], ""
+	if why != "" {
+		reason, numbers = reasons[1], ": "+why
 	}
-	p.record(pod.Event{Type: pod.EventNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s", p.cfg.NodeName, reason)})
+	p.record(pod.Event{Type: pod.EventNormal, Reason: reason, Message: fmt.Sprintf("Node %s status is now: %s%s", p.cfg.NodeName, reason, numbers)})
 }
 
 // happened answers clients: see server.Answers.

@@ -193,6 +193,7 @@ func Pressure(r gc.Report) reconcile.Pressure {
 // press tells the loop what has changed of how the node is.
 func (e *eviction) press(ctx context.Context, r gc.Report) {
 	defer e.looked()
+	e.assessed.Store(time.Now().Unix())
 	now := Pressure(r)
 	if now == e.pressed {
 		return
@@ -216,7 +217,7 @@ func (e *eviction) press(ctx context.Context, r gc.Report) {
 		{"the node is under PID pressure", pod.PIDPressure, e.pressed.PIDs, now.PIDs},
 	} {
 		if said(y.what, y.was.Message, y.is.Message) {
-			e.sayCondition(y.cause, y.is.Message != "")
+			e.sayCondition(y.cause, y.is.Message)
 		}
 	}
 	said("the disk is nearly full", e.pressed.LowDisk.Message, now.LowDisk.Message)

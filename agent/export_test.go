@@ -10,7 +10,10 @@ import (
 	"github.com/podkeeper/podkeeper/reconcile"
 )
 
-var Killed = killed
+var (
+	Killed         = killed
+	NodeConditions = nodeConditions
+)
 
 // OOMCounts makes looks one after the other.
 type OOMCounts struct{ counts oomCounts }

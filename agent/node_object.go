@@ -15,8 +15,7 @@ import (
 	"github.com/podkeeper/podkeeper/reconcile"
 )
 
-// nodeObject is the machine as Kubernetes shows one. When a condition came to be so is
-// not remembered.
+// nodeObject is the machine as Kubernetes shows one.
 func (p *parts) nodeObject(ctx context.Context) (*v1.Node, error) {
 	snap, err := p.loop.Snapshot(ctx, 0)
 	if err != nil {
@@ -29,7 +28,7 @@ func (p *parts) nodeObject(ctx context.Context) (*v1.Node, error) {
 	}
 	node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: p.cfg.NodeName})
 	node.Status.Capacity, node.Status.Allocatable = quantities(p.machine.Capacity()), quantities(p.node.Capacity())
-	node.Status.Conditions = nodeConditions(snap, time.Now())
+	node.Status.Conditions = nodeConditions(snap, time.Unix(p.assessed.Load(), 0))
 	node.Status.NodeInfo = v1.NodeSystemInfo{
 		MachineID: firstLine("/etc/machine-id"), BootID: firstLine("/proc/sys/kernel/random/boot_id"),
 		KernelVersion: firstLine("/proc/sys/kernel/osrelease"), OSImage: osImage(),
@@ -53,40 +52,6 @@ func quantities(d reconcile.Demand) v1.ResourceList {
 		default:
 			list[name] = *resource.NewQuantity(amount, resource.BinarySI)
 		}
-	}
-	return list
-}
-
-// nodeConditions are in the kubelet's words.
-func nodeConditions(snap reconcile.Snapshot, now time.Time) []v1.NodeCondition {
-	pressure := func(kind v1.NodeConditionType, s reconcile.Shortage, has, hasNot, enough string) v1.NodeCondition {
-		c := v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: "KubeletHasSufficient" + hasNot, Message: "kubelet has sufficient " + enough + " available"}
-		switch {
-		case !snap.Pressure.Looked:
-			c.Status, c.Reason, c.Message = v1.ConditionUnknown, "NotLookedYet", "the node was not looked at yet"
-		case s.Message != "":
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, "KubeletHas"+has, s.Message
-		}
-		return c
-	}
-	ready := v1.NodeCondition{Type: v1.NodeReady, Status: truth(snap.Online), Reason: "KubeletReady", Message: "the container engine answers"}
-	switch {
-	case !snap.Online:
-		ready.Reason, ready.Message = "KubeletNotReady", "the container engine does not answer"
-	case snap.Shutdown:
-		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", "node is shutting down"
-	}
-	list := []v1.NodeCondition{
-		pressure(v1.NodeMemoryPressure, snap.Pressure.Memory, "InsufficientMemory", "Memory", "memory"),
-		pressure(v1.NodeDiskPressure, snap.Pressure.Disk, "DiskPressure", "Disk", "disk space"),
-		pressure(v1.NodePIDPressure, snap.Pressure.PIDs, "InsufficientPID", "PID", "PID"),
-		ready,
-	}
-	if list[1].Status == v1.ConditionFalse {
-		list[1].Reason, list[1].Message = "KubeletHasNoDiskPressure", "kubelet has no disk pressure"
-	}
-	for i := range list {
-		list[i].LastHeartbeatTime = metav1.NewTime(now.Truncate(time.Second))
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -63,7 +64,7 @@ const cleanup = 30 * time.Second
 func (e Evictor) Run(ctx context.Context) error {
 	tick := time.NewTicker(cmp.Or(e.Period, 10*time.Second))
 	defer tick.Stop()
-	w := &watch{Evictor: e, said: make(map[Signal]bool), silent: make(map[Signal]bool)}
+	w := &watch{Evictor: e, said: make(map[Signal]bool), met: make(map[Signal]bool), silent: make(map[Signal]bool)}
 	for {
 		for w.pass(ctx) && ctx.Err() == nil {
 		}
@@ -80,9 +81,10 @@ func (e Evictor) Run(ctx context.Context) error {
 type watch struct {
 	Evictor
 	history History
-	// said are the signals for which it was said that no pod may go, silent those of
-	// which it was said that they cannot be told.
-	said, silent map[Signal]bool
+	// said are the signals for which it was said that no pod may go, met those of which
+	// it was said that something is given up for them, silent those of which it was said
+	// that they cannot be told.
+	said, met, silent map[Signal]bool
 	// waiting is since when nobody goes for the disk, since not all were looked at.
 	waiting time.Time
 }
@@ -103,9 +105,11 @@ func (w *watch) pass(ctx context.Context) (again bool) {
 	}
 	if len(due) == 0 {
 		clear(w.said)
+		clear(w.met)
 		w.waiting = time.Time{}
 		return false
 	}
+	w.sayMet(due[0])
 	if s := due[0].Signal; s.cause() == pod.DiskPressure {
 		w.Reclaim(ctx, imagesOn(s, node))
 		if node, due = w.look(ctx); len(due) == 0 {
@@ -137,6 +141,16 @@ func (w *watch) sayUnknown(readings map[Signal]Reading) {
 		}
 		w.silent[t.Signal] = !known
 	}
+}
+
+// sayMet tells, once until nothing is short any more, for what something is given up.
+func (w *watch) sayMet(s Shortfall) {
+	if w.met[s.Signal] {
+		return
+	}
+	w.met[s.Signal] = true
+	w.Events(pod.Event{Type: pod.EventWarning, Reason: pod.EvictionThresholdMet, Message: fmt.Sprintf(
+		"Attempting to reclaim %s: %s is %s, the threshold is %s", s.Signal.resource(), s.Signal, s.Signal.show(s.Available), s.show(s.Capacity))})
 }
 
 // overLimit ends the pods that use more of the disk than they may, and reports

@@ -31,6 +31,7 @@ type machine struct {
 	unseen       map[types.UID]bool // whose files nobody has looked at, but for their logs
 	log          strings.Builder
 	did          []string // what happened, in order
+	met          []string // what was told of thresholds that are met
 	reports      []gc.Report
 	alarm        chan struct{}
 	stuck        bool   // no pod ends
@@ -113,6 +114,10 @@ func (m *machine) run(t *testing.T, policy gc.EvictionPolicy, f func()) {
 			Events: func(e pod.Event) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
+				if e.Reason == pod.EvictionThresholdMet {
+					m.met = append(m.met, e.Message)
+					return
+				}
 				m.did = append(m.did, "event "+e.Reason+" "+string(e.UID))
 			},
 		}
@@ -338,6 +343,34 @@ func TestEvictorTellsOfAPodThatStays(t *testing.T) {
 		m.sleep(time.Minute)
 		if want := "event ExceededGracePeriod a"; !slices.Contains(m.did, want) {
 			t.Errorf("there is no %q in %q", want, m.did)
+		}
+	})
+}
+
+// TestEvictorTellsOfThresholds holds that a threshold that is met is told of with its
+// numbers, once until nothing is short any more.
+func TestEvictorTellsOfThresholds(t *testing.T) {
+	m := &machine{memory: 300, disk: 1000, pods: []gc.Candidate{candidate("a", 150, 0, 0), candidate("b", 140, 0, 0)}}
+	m.run(t, memoryPolicy, func() {
+		if m.gone() != "a" {
+			t.Fatalf("gone are %q", m.gone())
+		}
+		m.sleep(time.Minute)
+		m.memory -= 100
+		m.sleep(time.Minute)
+		want := []string{
+			"Attempting to reclaim memory: memory.available is 10Mi, the threshold is 100Mi",
+			"Attempting to reclaim memory: memory.available is 60Mi, the threshold is 100Mi",
+		}
+		if diff := cmp.Diff(want, m.met); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	m = &machine{memory: 50, disk: 1000}
+	m.run(t, memoryPolicy, func() {
+		m.sleep(time.Minute)
+		if len(m.met) != 1 {
+			t.Errorf("for a shortage that lasts it tells %q", m.met)
 		}
 	})
 }

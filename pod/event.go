@@ -18,19 +18,20 @@ const (
 // The reasons of what happens to the node or is done for its sake, in Kubernetes'
 // spelling.
 const (
-	SystemOOM           = "SystemOOM"           // the machine was out of memory
-	OOMKilling          = "OOMKilling"          // a container, or a pod, was at its limit
-	Evicted             = "Evicted"             // a pod was ended for the node's sake, or over its own limit
-	Preempting          = "Preempting"          // a pod made room for a critical one
-	ImageGCFailed       = "ImageGCFailed"       // images could not be looked at or removed
-	ContainerGCFailed   = "ContainerGCFailed"   // dead containers could not be looked at or removed
-	FreeDiskSpaceFailed = "FreeDiskSpaceFailed" // all that may go was removed, and it is not enough
-	ExceededGracePeriod = "ExceededGracePeriod" // an evicted pod did not end in its time
-	Starting            = "Starting"            // the agent has started
-	Rebooted            = "Rebooted"            // the machine has, since the agent ran last
-	NodeReady           = "NodeReady"           // the engine answers, and everything was listed
-	NodeNotReady        = "NodeNotReady"        // the engine does not answer
-	FailedValidation    = "FailedValidation"    // a manifest has an error
+	SystemOOM            = "SystemOOM"            // the machine was out of memory
+	OOMKilling           = "OOMKilling"           // a container, or a pod, was at its limit
+	EvictionThresholdMet = "EvictionThresholdMet" // dead containers, images or pods are given up for the node's sake
+	Evicted              = "Evicted"              // a pod was ended for the node's sake, or over its own limit
+	Preempting           = "Preempting"           // a pod made room for a critical one
+	ImageGCFailed        = "ImageGCFailed"        // images could not be looked at or removed
+	ContainerGCFailed    = "ContainerGCFailed"    // dead containers could not be looked at or removed
+	FreeDiskSpaceFailed  = "FreeDiskSpaceFailed"  // all that may go was removed, and it is not enough
+	ExceededGracePeriod  = "ExceededGracePeriod"  // an evicted pod did not end in its time
+	Starting             = "Starting"             // the agent has started
+	Rebooted             = "Rebooted"             // the machine has, since the agent ran last
+	NodeReady            = "NodeReady"            // the engine answers, and everything was listed
+	NodeNotReady         = "NodeNotReady"         // the engine does not answer
+	FailedValidation     = "FailedValidation"     // a manifest has an error
 )
 
 // Event is one thing that happened, for people. Nothing is decided by it and a lost

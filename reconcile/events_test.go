@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/podkeeper/podkeeper/pod"
+	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/reconcile/probe"
 )
 
@@ -156,6 +157,38 @@ func TestEventsOfTheNode(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, r.told.lines()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A condition of the node has since when it is so, on the clock of the wall, however often
+// it is asked for and its numbers change.
+func TestSinceWhenConditionsAreSo(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want()
+		began := r.after(time.Second).Since
+		r.after(time.Hour)
+		well := reconcile.Pressure{Looked: true}
+		r.loop.Press(r.t.Context(), well)
+		first := r.after(time.Minute).Since
+		if first.Memory.Sub(began.Memory) < time.Hour || first.Memory != first.Disk || first.Ready != began.Ready {
+			t.Errorf("after the first look %+v, before it %+v", first, began)
+		}
+		short := memoryShort()
+		r.loop.Press(r.t.Context(), short)
+		met := r.after(time.Minute).Since
+		if got := met.Memory.Sub(first.Memory); got != time.Minute || met.Disk != first.Disk || met.PIDs != first.PIDs || met.Ready != first.Ready {
+			t.Errorf("memory is short since %s after the first look: %+v", got, met)
+		}
+		short.Memory.Message = "1Mi of memory is left"
+		r.loop.Press(r.t.Context(), short)
+		if got := r.after(time.Minute).Since; got != met {
+			t.Errorf("other numbers of one shortage: %+v, want %+v", got, met)
+		}
+		r.engine.Down(true)
+		away := r.after(time.Hour).Since
+		if got := away.Ready.Sub(met.Memory); got < 2*time.Minute || got > 3*time.Minute || away.Memory != met.Memory {
+			t.Errorf("away since %s after memory got short: %+v", got, away)
 		}
 	})
 }

@@ -24,8 +24,12 @@ type Snapshot struct {
 	// Engine is its version; "" where that has not been said.
 	Engine string
 	// Pressure is what the node is short of, Shutdown that it goes down.
-	Pressure  Pressure
-	Shutdown  bool
+	Pressure Pressure
+	Shutdown bool
+	// Since is how long that, and being online, has been so; Looked when all containers
+	// were listed last, or the loop began.
+	Since     Since
+	Looked    time.Time
 	Pods      []View
 	Sources   []pod.Source
 	Conflicts []pod.Conflict
@@ -122,7 +126,7 @@ func (s *state) snapshot() Snapshot {
 	snap := Snapshot{
 		Revision: s.revision, Ready: s.haveSet && s.listed, Online: s.online,
 		Sources: s.set.Sources, Conflicts: s.conflicts, Objects: s.objects,
-		Pressure: s.pressure, Shutdown: s.shutdown != nil,
+		Pressure: s.pressure, Shutdown: s.shutdown != nil, Since: s.since, Looked: s.lastLook,
 	}
 	if s.features != nil {
 		snap.Engine = s.features.Version

@@ -53,7 +53,9 @@ type state struct {
 	asking   map[pod.Key]*pod.Pod
 	awaiting map[pod.Key]bool
 
-	pressure Pressure          // as told last
+	pressure Pressure // as told last
+	stood    standing // and how that was when it was last looked at
+	since    Since
 	shutdown *Shutdown         // as told last
 	features *runtime.Features // nil until the engine has said
 	asked    bool              // for them, since a pod waits to hear
@@ -89,7 +91,9 @@ type state struct {
 }
 
 func newState(l *Loop) *state {
+	began := l.cfg.Wall()
 	return &state{
+		since:     Since{began, began, began, began},
 		Loop:      l,
 		pods:      make(map[pod.Key]*entry),
 		orphans:   make(map[types.UID]orphan),
@@ -281,6 +285,10 @@ func (s *state) sayConflicts(conflicts []pod.Conflict) {
 
 // work plans every due pod and starts what there is to do.
 func (s *state) work() {
+	if now := s.standing(); now != s.stood {
+		s.since, s.stood = s.since.after(s.stood, now, s.cfg.Wall()), now
+		s.revision++
+	}
 	defer s.notify()
 	if !s.haveSet || !s.listed {
 		return

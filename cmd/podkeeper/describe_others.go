@@ -192,10 +192,10 @@ func describeNode(out *stream, n *v1.Node, s server.State, happened []v1.Event, 
 	d.line(0, "Name:", n.Name)
 	d.line(0, "Labels:", mapText(n.Labels, "="))
 	d.head(0, "Conditions:")
-	d.row("Type", "Status", "Reason", "Message")
-	d.row("----", "------", "------", "-------")
+	d.row("Type", "Status", "LastHeartbeatTime", "LastTransitionTime", "Reason", "Message")
+	d.row("----", "------", "-----------------", "------------------", "------", "-------")
 	for _, c := range n.Status.Conditions {
-		d.row(string(c.Type), string(c.Status), c.Reason, c.Message)
+		d.row(string(c.Type), string(c.Status), c.LastHeartbeatTime.Format(time.RFC1123Z), c.LastTransitionTime.Format(time.RFC1123Z), c.Reason, c.Message)
 	}
 	d.head(0, "Addresses:")
 	for _, a := range n.Status.Addresses {
