@@ -75,8 +75,8 @@ var ErrNoPod = errors.New("no such pod")
 // Handler answers clients of the socket, who may do everything.
 func Handler(a Answers) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/state", newer(a.State))
-	mux.HandleFunc("GET /events", newer(a.Events))
+	mux.HandleFunc("GET /v1/state", newer(a.State, writeState))
+	mux.HandleFunc("GET /events", newer(a.Events, writeJSON))
 	handleByHand(mux, a)
 	handleInventory(mux, a.Inventory)
 	if a.Kubelet != nil {
@@ -92,7 +92,7 @@ func Handler(a Answers) http.Handler {
 }
 
 // newer answers with what is newer than the revision that the request names.
-func newer[T any](answer func(ctx context.Context, after uint64) (T, error)) http.HandlerFunc {
+func newer[T any](answer func(ctx context.Context, after uint64) (T, error), write func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		after, err := strconv.ParseUint(r.FormValue("after"), 10, 64)
 		if err != nil && r.FormValue("after") != "" {
@@ -104,9 +104,7 @@ func newer[T any](answer func(ctx context.Context, after uint64) (T, error)) htt
 			http.Error(w, "the agent is stopping", http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		// An error is a client that went away.
-		_ = json.NewEncoder(w).Encode(found)
+		write(w, r, found)
 	}
 }
 
@@ -136,17 +134,25 @@ func NewClient(path string) *Client {
 // State returns the agent's state as soon as its revision is higher than after;
 // with 0, at once. ErrNoAgent where nobody answers.
 func (c *Client) State(ctx context.Context, after uint64) (State, error) {
-	return ask[State](ctx, c, "/v1/state", after)
+	return ask(ctx, c, "/v1/state", after, compactType, readState)
 }
 
 // Events returns the events that happened after that revision, as soon as there are
 // any; with 0, at once all there are. ErrNoAgent where nobody answers.
 func (c *Client) Events(ctx context.Context, after uint64) (Events, error) {
-	return ask[Events](ctx, c, "/events", after)
+	return ask(ctx, c, "/events", after, "application/json", func(resp *http.Response) (e Events, err error) {
+		return e, json.NewDecoder(resp.Body).Decode(&e)
+	})
 }
 
-func ask[T any](ctx context.Context, c *Client, path string, after uint64) (found T, err error) {
-	resp, err := c.do(ctx, http.MethodGet, path+"?after="+strconv.FormatUint(after, 10))
+// ask asks for what is newer than a revision, in that form.
+func ask[T any](ctx context.Context, c *Client, path string, after uint64, accept string, read func(*http.Response) (T, error)) (found T, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path+"?after="+strconv.FormatUint(after, 10), nil)
+	if err != nil {
+		return found, err
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := c.send(req)
 	if err != nil {
 		return found, err
 	}
@@ -154,7 +160,7 @@ func ask[T any](ctx context.Context, c *Client, path string, after uint64) (foun
 	if resp.StatusCode != http.StatusOK {
 		return found, fmt.Errorf("agent: %s", resp.Status)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&found); err != nil {
+	if found, err = read(resp); err != nil {
 		return found, fmt.Errorf("agent's answer: %w", err)
 	}
 	return found, nil

@@ -32,7 +32,7 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{state: server.State{Revision: 1, NodeName: "n"}, changed: make(chan struct{}), parked: make(chan uint64, 10)}
+	return &board{state: server.State{Revision: 1, NodeName: "n", Pods: []server.Pod{}}, changed: make(chan struct{}), parked: make(chan uint64, 10)}
 }
 
 func (b *board) set(s server.State) {

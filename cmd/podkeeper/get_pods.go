@@ -66,7 +66,7 @@ func (c *cli) podItem(s server.State, p server.Pod) item {
 
 // typed returns a pod that says what it is, as programs want it.
 func typed(p *v1.Pod) *v1.Pod {
-	p = p.DeepCopy()
-	p.APIVersion, p.Kind = "v1", "Pod"
-	return p
+	typed := *p
+	typed.APIVersion, typed.Kind = "v1", "Pod"
+	return &typed
 }
