@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/podkeeper/podkeeper/server"
 )
 
 // execData is how much goes through an exec, in bytes.
@@ -19,36 +17,10 @@ const execData = 64 << 20
 func (b *bench) execs(ctx context.Context) ([]Row, error) {
 	const name = "exec"
 	text := strings.Replace(b.manifest(name, 1, ""), "[/b/stamp, /out, exec-c0]", `[sleep, "100000"]`, 1)
-	var rows []Row
-	err := b.session(ctx, func() error {
-		rename, err := b.put(name, text)
-		if err == nil {
-			_, err = rename()
-		}
-		if err != nil {
-			return err
-		}
-		var id string
-		err = b.await(ctx, "it runs", func(s server.State) bool {
-			if len(s.Pods) == 1 && len(s.Pods[0].Pod.Status.ContainerStatuses) == 1 {
-				id = strings.TrimPrefix(s.Pods[0].Pod.Status.ContainerStatuses[0].ContainerID, "docker://")
-			}
-			return id != "" && settled(1)(s)
-		})
-		if err != nil {
-			return err
-		}
+	return b.besideOne(ctx, name, text, func(id string) ([]Row, error) {
 		ours := []string{b.opts.binary, "--root-dir", b.own("root"), "exec", "-i", name, "--"}
-		floor := []string{"docker", "exec", "-i", id}
-		if rows, err = b.execRows(ctx, ours, floor); err != nil {
-			return err
-		}
-		if _, err := b.unput(name); err != nil {
-			return err
-		}
-		return b.await(ctx, "the pod is gone", settled(0))
+		return b.execRows(ctx, ours, []string{"docker", "exec", "-i", id})
 	})
-	return rows, err
 }
 
 func (b *bench) execRows(ctx context.Context, ours, floor []string) ([]Row, error) {

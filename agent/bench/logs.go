@@ -28,38 +28,13 @@ func (b *bench) logs(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	var rows []Row
-	err := b.session(ctx, func() error {
-		rename, err := b.put(name, text)
-		if err == nil {
-			_, err = rename()
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := os.ReadFile(b.path("out", "logs")); err != nil { // all is written
-			return err
-		}
-		var id string
-		err = b.await(ctx, "it runs", func(s server.State) bool {
-			if len(s.Pods) == 1 && len(s.Pods[0].Pod.Status.ContainerStatuses) == 1 {
-				id = strings.TrimPrefix(s.Pods[0].Pod.Status.ContainerStatuses[0].ContainerID, "docker://")
-			}
-			return id != "" && settled(1)(s)
-		})
-		if err != nil {
-			return err
+	return b.besideOne(ctx, name, text, func(id string) ([]Row, error) {
+		if _, err := os.ReadFile(b.path("out", name)); err != nil { // all is written
+			return nil, err
 		}
 		l := logReader{b: b, key: pod.Key{Namespace: "default", Name: name}, id: id}
-		if rows, err = l.measure(ctx); err != nil {
-			return err
-		}
-		if _, err := b.unput(name); err != nil {
-			return err
-		}
-		return b.await(ctx, "the pod is gone", settled(0))
+		return l.measure(ctx)
 	})
-	return rows, err
 }
 
 // logReader reads the log of one container by both ways.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // measurement is one thing measured, which may fill several rows.
@@ -55,6 +57,37 @@ func (b *bench) session(ctx context.Context, f func() error) error {
 		err = stopErr
 	}
 	return err
+}
+
+// besideOne measures while a pod of one container runs, of which it is given the id.
+func (b *bench) besideOne(ctx context.Context, name, text string, measure func(id string) ([]Row, error)) (rows []Row, err error) {
+	err = b.session(ctx, func() error {
+		rename, err := b.put(name, text)
+		if err == nil {
+			_, err = rename()
+		}
+		if err != nil {
+			return err
+		}
+		var id string
+		err = b.await(ctx, "it runs", func(s server.State) bool {
+			if len(s.Pods) == 1 && len(s.Pods[0].Pod.Status.ContainerStatuses) == 1 {
+				id = strings.TrimPrefix(s.Pods[0].Pod.Status.ContainerStatuses[0].ContainerID, "docker://")
+			}
+			return id != "" && settled(1)(s)
+		})
+		if err != nil {
+			return err
+		}
+		if rows, err = measure(id); err != nil {
+			return err
+		}
+		if _, err := b.unput(name); err != nil {
+			return err
+		}
+		return b.await(ctx, "the pod is gone", settled(0))
+	})
+	return rows, err
 }
 
 // byTurns runs the agent's way, in a session of its own, and the bare calls, each

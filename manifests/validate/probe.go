@@ -119,33 +119,13 @@ type action struct {
 
 // handler checks the first action that is set and refuses the others.
 func handler(a action, grace *int64, path *field.Path) field.ErrorList {
-	kinds := []struct {
-		name  string
-		set   bool
-		check func(*field.Path) field.ErrorList
-	}{
+	return oneOf([]kind{
 		{"exec", a.Exec != nil, func(at *field.Path) field.ErrorList { return execAction(a.Exec, at) }},
 		{"httpGet", a.HTTPGet != nil, func(at *field.Path) field.ErrorList { return httpGet(a.HTTPGet, at) }},
 		{"tcpSocket", a.TCPSocket != nil, func(at *field.Path) field.ErrorList { return port(at.Child("port"), a.TCPSocket.Port) }},
 		{"grpc", a.GRPC != nil, func(at *field.Path) field.ErrorList { return grpcAction(a.GRPC, at) }},
 		{"sleep", a.Sleep != nil, func(at *field.Path) field.ErrorList { return sleepAction(a.Sleep, grace, at) }},
-	}
-	var errs field.ErrorList
-	found := ""
-	for _, kind := range kinds {
-		switch {
-		case !kind.set:
-		case found != "":
-			errs = append(errs, field.Forbidden(path.Child(kind.name), "must not be set together with "+found))
-		default:
-			found = kind.name
-			errs = append(errs, kind.check(path.Child(kind.name))...)
-		}
-	}
-	if found == "" {
-		errs = append(errs, field.Required(path, "must say what to do, such as exec or httpGet"))
-	}
-	return errs
+	}, path, "must say what to do, such as exec or httpGet")
 }
 
 func execAction(exec *v1.ExecAction, path *field.Path) field.ErrorList {

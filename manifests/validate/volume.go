@@ -62,37 +62,44 @@ func tokenWithoutAccount(s *v1.PodSpec, v *v1.Volume, path *field.Path) field.Er
 	return errs
 }
 
-// volumeKind is one of the fields of a volume of which one is to be set.
-type volumeKind struct {
+// volumeSource checks the first kind that is set and refuses the others.
+func volumeSource(v *v1.Volume, meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
+	errs := oneOf(volumeKinds(v, meta, path), path, "must have a type, such as emptyDir or hostPath")
+	return append(errs, iscsiSession(v, path)...)
+}
+
+// kind is one of several fields of which one is to be set.
+type kind struct {
 	name  string
 	set   bool
 	check func(*field.Path) field.ErrorList
 }
 
-// volumeSource checks the first kind that is set and refuses the others.
-func volumeSource(v *v1.Volume, meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
+// oneOf checks the first that is set and refuses the others; none says what is
+// missing where there is none.
+func oneOf(kinds []kind, path *field.Path, none string) field.ErrorList {
 	var errs field.ErrorList
 	found := ""
-	for _, kind := range volumeKinds(v, meta, path) {
+	for _, k := range kinds {
 		switch {
-		case !kind.set:
+		case !k.set:
 		case found != "":
-			errs = append(errs, field.Forbidden(path.Child(kind.name), "must not be set together with "+found))
+			errs = append(errs, field.Forbidden(path.Child(k.name), "must not be set together with "+found))
 		default:
-			found = kind.name
-			errs = append(errs, kind.check(path.Child(kind.name))...)
+			found = k.name
+			errs = append(errs, k.check(path.Child(k.name))...)
 		}
 	}
 	if found == "" {
-		errs = append(errs, field.Required(path, "must have a type, such as emptyDir or hostPath"))
+		errs = append(errs, field.Required(path, none))
 	}
-	return append(errs, iscsiSession(v, path)...)
+	return errs
 }
 
 // volumeKinds has them in the order in which the first that is set counts.
-func volumeKinds(v *v1.Volume, meta *metav1.ObjectMeta, path *field.Path) []volumeKind {
+func volumeKinds(v *v1.Volume, meta *metav1.ObjectMeta, path *field.Path) []kind {
 	type at = *field.Path
-	return []volumeKind{
+	return []kind{
 		{"emptyDir", v.EmptyDir != nil, func(p at) field.ErrorList { return emptyDir(v.EmptyDir, p) }},
 		{"hostPath", v.HostPath != nil, func(p at) field.ErrorList { return hostPath(v.HostPath, p) }},
 		{"gitRepo", v.GitRepo != nil, func(p at) field.ErrorList { return gitRepo(v.GitRepo, p) }},
