@@ -82,7 +82,8 @@ type Runtime interface {
 	LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error)
 	// Logs writes what a container wrote, as it comes; with Follow until it has ended,
 	// or ctx. ErrNotFound where it is gone, ErrUnsupported where its log driver writes
-	// only. An error of out ends it.
+	// only. An error of out ends it. With Follow, a Write of nothing says that the log
+	// was found.
 	Logs(ctx context.Context, id string, q LogQuery, out io.Writer) error
 
 	// Image returns what the engine has under a reference. ErrImageNotFound where

@@ -20,7 +20,7 @@ func Copy(ctx context.Context, path string, o Options, to io.Writer) error {
 
 // Follow does as Copy, and goes on with what is written from then on, until ended is
 // closed: then it writes the rest, and returns. Nothing may be written to the log
-// after that.
+// after that. A Write of nothing says that all is there that was known at first.
 func Follow(ctx context.Context, path string, o Options, to io.Writer, w *Watcher, ended <-chan struct{}) error {
 	changed, period, stop := w.subscribe(filepath.Dir(path))
 	defer stop()

@@ -26,19 +26,22 @@ func follow(ctx context.Context, c chain, from *place, to *joiner, wait func() (
 	if err := f.open(from.off); err != nil {
 		return err
 	}
-	for more := true; ; {
+	for more, told := true, false; ; told = true {
 		if err := f.catchUp(ctx); err != nil {
 			return err
 		}
 		if !more {
 			return addLine(f.lines.rest(), to)
 		}
-		if err := to.flush(); err != nil {
+		err := to.flush()
+		if err == nil && !told {
+			_, err = to.to.Write(nil)
+		}
+		if err != nil {
 			return err
 		}
 		f.lines.release()
 		to.release()
-		var err error
 		if more, err = wait(); err != nil {
 			return err
 		}

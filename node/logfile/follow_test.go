@@ -140,3 +140,29 @@ func TestAFollowerEndsWithItsReader(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// Who asked over a network learns that the log was found, though it is silent.
+func TestAFollowerOfASilentLogHearsAtOnce(t *testing.T) {
+	e := newEngine(t)
+	e.write(logfile.Stdout, "before\n")
+	wrote := make(chan int, 10)
+	ended, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- logfile.Follow(t.Context(), e.path, logfile.Options{Tail: 0}, writes(wrote), new(logfile.Watcher), ended)
+	}()
+	if n := <-wrote; n != 0 {
+		t.Errorf("got a write of %d bytes, want one of none", n)
+	}
+	close(ended)
+	if err := <-done; err != nil || len(wrote) > 0 {
+		t.Errorf("got %v, and %d writes more", err, len(wrote))
+	}
+}
+
+// writes tells how long each is.
+type writes chan int
+
+func (w writes) Write(b []byte) (int, error) {
+	w <- len(b)
+	return len(b), nil
+}

@@ -82,6 +82,11 @@ func copyLog(ctx context.Context, e *engine, in container.InspectResponse, q run
 		return err
 	}
 	defer stream.Close()
+	if q.Follow {
+		if _, err := out.Write(nil); err != nil {
+			return err
+		}
+	}
 	if in.Config != nil && in.Config.Tty { // one stream, which bears no headers
 		_, err = io.Copy(out, stream)
 	} else {

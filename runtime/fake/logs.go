@@ -43,6 +43,9 @@ func (c *Client) Logs(ctx context.Context, id string, q runtime.LogQuery, out io
 		}
 		return err
 	})
+	if err == nil && q.Follow {
+		_, err = out.Write(nil)
+	}
 	if err == nil {
 		err = writeLog(out, text, started, q)
 	}

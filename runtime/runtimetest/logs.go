@@ -67,7 +67,19 @@ func logsFollowed(t *testing.T, b bench) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that of the context", err)
 	}
-	go func() { done <- b.Runtime.Logs(b.ctx, id, follow, io.Discard) }()
+	found := make(chan int, 1)
+	go func() {
+		done <- b.Runtime.Logs(b.ctx, id, follow, writer(func(text []byte) (int, error) {
+			select {
+			case found <- len(text):
+			default:
+			}
+			return len(text), nil
+		}))
+	}()
+	if n := <-found; n != 0 {
+		t.Errorf("first came %d bytes, want word that the log was found", n)
+	}
 	if err := b.Runtime.Stop(b.ctx, id, 10*time.Second); err != nil {
 		t.Error(err)
 	}
