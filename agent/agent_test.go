@@ -135,6 +135,14 @@ func TestDeleteAll(t *testing.T) {
 	if err := server.NewClient(w.cfg.Socket).Stop(t.Context(), pod.Key{Namespace: "default", Name: "done-node"}); err != nil {
 		t.Error(err)
 	}
+	for _, file := range []string{server.MadeCertificate, "pki/mine.pem"} { // as the agent and somebody else made them
+		if err := os.MkdirAll(filepath.Join(w.cfg.RootDir, "pki"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(w.cfg.RootDir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := agent.DeleteAll(t.Context(), w.cfg, w.log); !errors.Is(err, rootdir.ErrLocked) {
 		t.Errorf("beside an agent: %v, want ErrLocked", err)
 	}
@@ -147,6 +155,9 @@ func TestDeleteAll(t *testing.T) {
 		if err := agent.DeleteAll(t.Context(), w.cfg, w.log); err != nil {
 			t.Error(err)
 		}
+	}
+	if exists(filepath.Join(w.cfg.RootDir, server.MadeCertificate)) || !exists(filepath.Join(w.cfg.RootDir, "pki/mine.pem")) {
+		t.Error("of pki it should take what the agent made, and nothing else")
 	}
 	if left := w.list(); len(left) != 0 {
 		t.Errorf("%d containers are left", len(left))

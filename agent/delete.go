@@ -10,6 +10,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // DeleteAll removes every container, mount and folder that belongs to the root
@@ -36,7 +37,7 @@ func DeleteAll(ctx context.Context, cfg Config, log *slog.Logger) error {
 		if err := errors.Join(err, ignoreCancel(group.Wait())); err != nil {
 			return err
 		}
-		return errors.Join(p.removeFolders(ctx), p.dir.Remove(reconcile.HoldsFile), p.cgroups.drop(ctx), p.removeClaims())
+		return errors.Join(p.removeFolders(ctx), p.dir.Remove(reconcile.HoldsFile), p.dir.RemoveWithFolder(server.MadeCertificate), p.cgroups.drop(ctx), p.removeClaims())
 	})
 }
 

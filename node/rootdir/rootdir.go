@@ -208,8 +208,25 @@ func (d *Dir) sync(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// RemoveWithFolder is Remove, and takes the file's folder with it when nothing else is in
+// there.
+func (d *Dir) RemoveWithFolder(name string) error {
+	if err := d.Remove(name); err != nil {
+		return err
+	}
+	folder := path.Dir(name)
+	err := d.root.Remove(folder)
+	if err == nil {
+		err = d.sync(path.Dir(folder))
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {
+		return nil
+	}
+	return fmt.Errorf("remove %s in root dir %s: %w", folder, d.path, err)
+}
+
 // Remove removes one file, for good when it returns nil. One that is missing is
-// success; a folder is an error.
+// success, its folder too; a folder is an error.
 func (d *Dir) Remove(name string) error {
 	clean, err := cleanName(name)
 	if err != nil {

@@ -371,3 +371,24 @@ func BenchmarkWriteFile(b *testing.B) {
 		}
 	}
 }
+
+func TestRemoveWithFolder(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	for _, name := range []string{"a/f", "b/f", "b/mine"} {
+		if err := d.WriteFile(name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a/f", "a/f", "b/f", "none/f"} { // law 4
+		if err := d.RemoveWithFolder(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(path, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the empty folder is left: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(path, "b", "mine")); err != nil {
+		t.Error(err)
+	}
+}
