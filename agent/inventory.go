@@ -66,6 +66,10 @@ func (p *parts) objectView(o *pod.Object, users []string, data bool) server.Obje
 		for key, value := range o.Data {
 			view.Data[key] = value.String()
 		}
+		view.BinaryData = make(map[string][]byte)
+		for key, value := range o.BinaryData {
+			view.BinaryData[key] = []byte(value.String())
+		}
 	}
 	if c := o.Claim; c != nil {
 		path := p.volumes.ClaimPath(o.Key)

@@ -20,7 +20,7 @@ func TestInventory(t *testing.T) {
 	w := newWorld(t)
 	w.write("web.yaml", manifest("{name: web}", sleeping("app", "envFrom: [{configMapRef: {name: conf}}, {secretRef: {name: key}}]", "volumeMounts: [{name: d, mountPath: /d}]"))+
 		"  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n"+
-		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: conf}, data: {A: hello}}\n"+
+		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: conf}, data: {A: hello}, binaryData: {bits: AP8=}}\n"+
 		"---\n{apiVersion: v1, kind: Secret, metadata: {name: key}, stringData: {B: hush-hush}}\n"+
 		"---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}\n")
 	w.start()
@@ -45,11 +45,11 @@ func TestInventory(t *testing.T) {
 	if want := []pod.ObjectKind{pod.ConfigMap, pod.PersistentVolumeClaim, pod.Secret}; !slices.Equal(kinds, want) {
 		t.Fatalf("%v, want %v", kinds, want)
 	}
-	if conf, claim, key := objects.Items[0], objects.Items[1].Claim, objects.Items[2]; conf.Data["A"] != "hello" || !claim.Bound || !exists(claim.Path) || key.Sizes["B"] != len("hush-hush") {
+	if conf, claim, key := objects.Items[0], objects.Items[1].Claim, objects.Items[2]; conf.Data["A"] != "hello" || string(conf.BinaryData["bits"]) != "\x00\xff" || !claim.Bound || !exists(claim.Path) || key.Sizes["B"] != len("hush-hush") {
 		t.Errorf("%+v, %+v, %+v", conf, claim, key)
 	}
 	bare, err := client.Objects(t.Context(), pod.ConfigMap, false)
-	if err != nil || len(bare.Items) != 1 || bare.Items[0].Data != nil {
+	if err != nil || len(bare.Items) != 1 || bare.Items[0].Data != nil || bare.Items[0].BinaryData != nil {
 		t.Errorf("%+v, %v", bare, err)
 	}
 

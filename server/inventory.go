@@ -33,9 +33,10 @@ type Object struct {
 	Immutable bool   `json:"immutable,omitempty"`
 	// Sizes has the bytes of each value, by key.
 	Sizes map[string]int `json:"sizes,omitempty"`
-	// Data is the text of a ConfigMap, where that was asked for. No value of a Secret
-	// is ever here.
-	Data map[string]string `json:"data,omitempty"`
+	// Data is the text of a ConfigMap and BinaryData its other values, where that was
+	// asked for. No value of a Secret is ever here.
+	Data       map[string]string `json:"data,omitempty"`
+	BinaryData map[string][]byte `json:"binaryData,omitempty"`
 	// Claim is what a PersistentVolumeClaim asks for, and where it is.
 	Claim *Claim `json:"claim,omitempty"`
 	// Pods are those that refer to it, as namespace/name.

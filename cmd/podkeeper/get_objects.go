@@ -27,7 +27,7 @@ func configMapsKind() *kind {
 		plural: "configmaps", singular: "configmap", short: []string{"cm"}, namespaced: true,
 		about: "List the ConfigMaps that manifests supply, and the pods that refer to them",
 		long: `List the ConfigMaps that manifests supply, and the pods that refer to them. -o json
-and -o yaml print v1.ConfigMap, without binaryData.`,
+and -o yaml print v1.ConfigMap.`,
 		head: []string{"NAME", "DATA", "PODS"}, wide: []string{"BYTES", "SOURCE"},
 		list: listObjects(pod.ConfigMap, func(o server.Object) []cell { return cells(o.Name, strconv.Itoa(len(o.Sizes)), users(o)) }, configMapObject),
 	}
@@ -115,7 +115,7 @@ func immutable(o server.Object) *bool {
 func configMapObject(o server.Object) any {
 	return &v1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: objectMeta(o),
-		Data: o.Data, Immutable: immutable(o),
+		Data: o.Data, BinaryData: o.BinaryData, Immutable: immutable(o),
 	}
 }
 

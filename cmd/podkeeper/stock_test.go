@@ -30,7 +30,7 @@ func (s *stateServer) inventory() server.Inventory {
 			items := slices.DeleteFunc(slices.Clone(has().Objects.Items), func(o server.Object) bool { return kind != "" && o.Kind != kind })
 			for i := range items {
 				if !data {
-					items[i].Data = nil
+					items[i].Data, items[i].BinaryData = nil, nil
 				}
 			}
 			return server.Objects{Items: items}, nil
