@@ -18,13 +18,23 @@ import (
 )
 
 func (c *cli) describeCommand(l *location) *cobra.Command {
+	var namespace string
 	cmd := &cobra.Command{
 		Use:   "describe",
 		Short: "Tell all about a pod, the node, a ConfigMap, a Secret, a claim or a volume",
-		Args:  noSuchCommand,
-		RunE:  showHelp,
+		Long: `Tell all about a pod, the node, a ConfigMap, a Secret, a claim or a volume. Things of
+several kinds can be named as KIND/NAME.`,
+		Example: `  podkeeper describe pod web
+  podkeeper describe pod/web configmap/web -n shop`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return c.describeAll(cmd, namespace, args)
+		},
 	}
-	var namespace string
+	namespaceFlags(cmd, &namespace)
 	sub := &cobra.Command{
 		Use:     "pod NAME...",
 		Aliases: []string{"pods", "po"},
@@ -58,6 +68,40 @@ func (c *cli) describeCommand(l *location) *cobra.Command {
 	cmd.AddCommand(sub)
 	c.describeOthers(cmd, l)
 	return cmd
+}
+
+// describeAll describes things named as KIND/NAME, each by the command of its kind.
+func (c *cli) describeAll(cmd *cobra.Command, namespace string, things []string) error {
+	var kinds []*cobra.Command
+	var names []string
+	for _, thing := range things {
+		kind, name, ok := strings.Cut(thing, "/")
+		at := slices.IndexFunc(cmd.Commands(), func(k *cobra.Command) bool { return k.Name() == kind || k.HasAlias(kind) })
+		switch {
+		case !ok && len(kinds) == 0:
+			return noSuchCommand(cmd, things)
+		case !ok || name == "":
+			return usage(cmd.CommandPath(), fmt.Errorf("%q: want KIND/NAME, as the others", thing))
+		case at < 0:
+			return noSuchCommand(cmd, []string{kind})
+		}
+		kinds, names = append(kinds, cmd.Commands()[at]), append(names, name)
+	}
+	for i, kind := range kinds {
+		if f := kind.Flags().Lookup("namespace"); f != nil {
+			if err := f.Value.Set(namespace); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			c.out.printf("\n\n")
+		}
+		kind.SetContext(cmd.Context())
+		if err := kind.RunE(kind, names[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // description writes "Key:  value" lines with the values of neighbours in one

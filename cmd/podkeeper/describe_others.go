@@ -245,7 +245,7 @@ func describeNodePods(d description, pods []server.Pod, now time.Time) {
 				add(c.Resources.Requests)
 			}
 		}
-		d.row(p.Pod.Namespace, p.Pod.Name, podWord(p), cpu.Cpu().String(), memory.Memory().String(), age(p.Pod, now))
+		d.row(p.Pod.Namespace, p.Pod.Name, podWord(p), cpu.Cpu().String(), memory.Memory().String(), age(p, now))
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/podkeeper/podkeeper/server"
@@ -116,8 +114,9 @@ func (c *cli) getKindCommand(l *location, k *kind) *cobra.Command {
 func (g *getList) flags(cmd *cobra.Command) {
 	outputFlag(cmd, &g.format, asTable, asWide, asJSON, asYAML, asName)
 	namespaceFlags(cmd, &g.namespace)
-	if g.kind == nil || g.kind.labelled {
-		cmd.Flags().StringVarP(&g.selected, "selector", "l", "", "only those whose labels match, such as app=web,tier!=db")
+	cmd.Flags().StringVarP(&g.selected, "selector", "l", "", "only those whose labels match, such as app=web,tier!=db")
+	if g.kind != nil && !g.kind.labelled {
+		cobra.CheckErr(cmd.Flags().MarkHidden("selector")) // it says why there is none
 	}
 	cmd.Flags().StringVar(&g.sorted, "sort-by", "", "sort by what stands at this `PATH` of the object, such as .metadata.name")
 	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on, and print what changes")
@@ -239,7 +238,7 @@ func (g *getList) notFound(name string) error {
 func (g *getList) show(l listing) error {
 	items, missing := g.pick(l)
 	if g.sorted != "" {
-		if err := g.sort(items); err != nil {
+		if err := sortByPath(items, g.sorted, g.sortBy, func(i item) any { return i.object }); err != nil {
 			return err
 		}
 	}
@@ -279,39 +278,6 @@ func (g *getList) nothing() {
 	} else {
 		g.err.printf("No %s found.\n", g.kind.plural)
 	}
-}
-
-// sort orders items by what stands at the path: numbers and amounts by their value.
-func (g *getList) sort(items []item) error {
-	type keyed struct {
-		text   string
-		amount *resource.Quantity
-	}
-	keys := make(map[string]keyed, len(items))
-	for _, i := range items {
-		text, err := g.sortBy.value(i.object)
-		if err != nil {
-			return fmt.Errorf("--sort-by %s: %w", g.sorted, err)
-		}
-		k := keyed{text: text}
-		if q, err := resource.ParseQuantity(text); err == nil {
-			k.amount = &q
-		}
-		keys[i.key()] = k
-	}
-	slices.SortStableFunc(items, func(a, b item) int {
-		x, y := keys[a.key()], keys[b.key()]
-		switch {
-		case x.amount != nil && y.amount != nil:
-			return x.amount.Cmp(*y.amount)
-		case x.amount != nil:
-			return -1 // amounts first
-		case y.amount != nil:
-			return 1
-		}
-		return cmp.Compare(x.text, y.text)
-	})
-	return nil
 }
 
 // print writes items as rows or names, the head of the table before the first.

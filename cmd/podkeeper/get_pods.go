@@ -55,7 +55,7 @@ func (c *cli) podItem(s server.State, p server.Pod) item {
 	}
 	i := item{
 		namespace: p.Pod.Namespace, name: p.Pod.Name, id: string(p.Pod.UID), labels: p.Pod.Labels,
-		row:    cells(p.Pod.Name, readiness(p.Pod), word, restarts(p.Pod, now), age(p.Pod, now)),
+		row:    cells(p.Pod.Name, readiness(p.Pod), word, restarts(p.Pod, now), age(p, now)),
 		wide:   cells(orNone(p.Pod.Status.PodIP), orNone(node), orNone(p.Origin.Name)),
 		look:   fmt.Sprintln(readiness(p.Pod), word, count, p.Pod.Status.PodIP, p.Origin.Name),
 		object: typed(p.Pod),

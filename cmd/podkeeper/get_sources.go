@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 func (c *cli) getSourcesCommand(l *location) *cobra.Command {
 	g := &getSources{cli: c, last: map[string]string{}}
+	var selected string
 	cmd := &cobra.Command{
 		Use:     "sources",
 		Aliases: []string{"source"},
@@ -25,7 +27,15 @@ taken.
 
 -o wide also shows the fields that are accepted and have no effect here.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if selected != "" {
+				return usage(cmd.CommandPath(), errors.New("--selector: sources have no labels here; podkeeper get pods -l lists pods by theirs"))
+			}
+			if g.sorted != "" {
+				if g.sortBy, err = parseJSONPath(g.sorted); err != nil {
+					return usage(cmd.CommandPath(), fmt.Errorf("--sort-by %w", err))
+				}
+			}
 			if g.watch {
 				return follow(cmd.Context(), c, *l, askState, g.show)
 			}
@@ -39,6 +49,9 @@ taken.
 	}
 	outputFlag(cmd, &g.format, asTable, asWide, asJSON, asYAML, asName)
 	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "go on, and print what changes")
+	cmd.Flags().StringVar(&g.sorted, "sort-by", "", "sort by what stands at this `PATH` of the source in JSON, such as .id.name")
+	cmd.Flags().StringVarP(&selected, "selector", "l", "", "")
+	cobra.CheckErr(cmd.Flags().MarkHidden("selector")) // it says why there is none
 	return cmd
 }
 
@@ -47,6 +60,8 @@ type getSources struct {
 	*cli
 	format format
 	watch  bool
+	sorted string
+	sortBy jsonPath
 	last   map[string]string // what was last printed, by what it is of
 }
 
@@ -62,6 +77,11 @@ func (g *getSources) show(s server.State) (done bool, err error) {
 		g.caution(s)
 	}
 	list := sourceList{Sources: append([]pod.Source{}, s.Sources...), Conflicts: append([]pod.Conflict{}, s.Conflicts...)}
+	if g.sorted != "" {
+		if err := sortByPath(list.Sources, g.sorted, g.sortBy, func(s pod.Source) any { return s }); err != nil {
+			return false, err
+		}
+	}
 	switch g.format {
 	case asJSON, asYAML:
 		data, err := json.Marshal(list)

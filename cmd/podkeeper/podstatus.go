@@ -161,11 +161,15 @@ func restarts(p *v1.Pod, now time.Time) string {
 	return fmt.Sprintf("%d (%s ago)", count, duration.HumanDuration(now.Sub(last)))
 }
 
-// age is how long the pod has been there.
-func age(p *v1.Pod, now time.Time) string {
-	since := p.CreationTimestamp.Time
-	if since.IsZero() && p.Status.StartTime != nil {
-		since = p.Status.StartTime.Time
+// age is how long the pod has been there; of one that is stopped by hand, so that nothing
+// of it is, how long it has been stopped.
+func age(p server.Pod, now time.Time) string {
+	since := p.Pod.CreationTimestamp.Time
+	if since.IsZero() && p.Pod.Status.StartTime != nil {
+		since = p.Pod.Status.StartTime.Time
+	}
+	if since.IsZero() {
+		since = p.Held
 	}
 	if since.IsZero() {
 		return "<unknown>"
