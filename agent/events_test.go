@@ -1,11 +1,17 @@
 package agent_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	dockernet "github.com/docker/docker/api/types/network"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/agent"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
@@ -38,6 +44,38 @@ func TestEvents(t *testing.T) {
 	}
 	if want := []string{"Pulled", "Created", "Started", "Killing"}; !slices.Equal(reasons, want) {
 		t.Errorf("%v, want %v", reasons, want)
+	}
+}
+
+// A network that the engine does not have is told of in the words of the kubelet, and pods
+// run as soon as it is there.
+func TestNetworkNotReady(t *testing.T) {
+	w := newWorld(t)
+	name := filepath.Base(w.tmp)
+	w.cfg.Docker.Network = name
+	w.write("web.yaml", manifest("{name: web}", sleeping("app")))
+	w.start()
+	w.await("it waits for its network", blocked("web", "NetworkNotReady"))
+	found, err := server.NewClient(w.cfg.Socket).Events(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(found.Items, func(e v1.Event) bool { return e.Reason == "NetworkNotReady" })
+	if at < 0 || found.Items[at].Type != v1.EventTypeWarning || !strings.Contains(found.Items[at].Message, "network is not ready: network "+name) {
+		t.Errorf("events %+v", found.Items)
+	}
+	if _, err := w.engine.NetworkCreate(t.Context(), name, dockernet.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // when the world's containers are gone
+		if err := w.engine.NetworkRemove(context.Background(), name); err != nil {
+			t.Error(err)
+		}
+	})
+	w.await("it runs", runs("web", "app", 0))
+	w.stop()
+	if err := agent.DeleteAll(t.Context(), w.cfg, w.log); err != nil { // before the network goes
+		t.Error(err)
 	}
 }
 

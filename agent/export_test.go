@@ -4,10 +4,16 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeeper/podkeeper/gc"
 	"github.com/podkeeper/podkeeper/node/stats"
 	"github.com/podkeeper/podkeeper/node/volume"
 	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/server/events"
+	"github.com/podkeeper/podkeeper/server/metrics"
 )
 
 var (
@@ -23,6 +29,32 @@ func (c *OOMCounts) Look(pods []reconcile.View, count func(stats.Process) (int64
 	c.counts = next
 	for _, e := range list {
 		told = append(told, e.Reason+" "+e.Pod.String()+" "+e.Container)
+	}
+	return told
+}
+
+// Pressed has an agent find the node to be as reported, one after the other, and returns the
+// events in their order.
+func Pressed(ctx context.Context, node string, reports ...gc.Report) (told []string) {
+	log := slog.New(slog.DiscardHandler)
+	p := &parts{
+		cfg: Config{NodeName: node}, log: log, events: events.New(EventConfig{Node: node}), counters: counts{metrics.NewCounters("")},
+		loop: reconcile.New(reconcile.Config{}, reconcile.Deps{Log: log}),
+	}
+	nobody, cancel := context.WithCancel(ctx) // runs the loop
+	cancel()
+	e := &eviction{parts: p, looked: func() {}}
+	_, seen, _ := p.events.List(ctx, 0, time.Now)
+	for _, r := range reports {
+		e.press(nobody, r)
+		if _, now, _ := p.events.List(ctx, 0, time.Now); now == seen {
+			continue
+		}
+		var list []v1.Event
+		list, seen, _ = p.events.List(ctx, seen, time.Now)
+		for _, v := range list {
+			told = append(told, v.Type+" "+v.Reason+": "+v.Message)
+		}
 	}
 	return told
 }

@@ -37,6 +37,9 @@ var (
 	VolumeRequest  = volumeRequest
 	MountOf        = mountOf
 	SubPath        = subPath
+	WaitEvents     = waitEvents
+	TakenEvents    = takenEvents
+	ProbeEvent     = probeEvent
 )
 
 // About is what a container may be told.

@@ -204,6 +204,8 @@ func failureReason(o outcome) Reason {
 		return FailedMount
 	case errors.As(o.err, &config):
 		return CreateContainerConfigError
+	case errors.Is(o.err, runtime.ErrNoNetwork):
+		return NetworkNotReady
 	case o.step.Verb == CreateSandbox:
 		return FailedCreatePodSandBox
 	case o.step.Verb == CreateContainer:

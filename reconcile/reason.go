@@ -19,6 +19,7 @@ const (
 	CreateContainerConfigError           Reason = "CreateContainerConfigError"
 	RunContainerError                    Reason = "RunContainerError"
 	FailedCreatePodSandBox               Reason = "FailedCreatePodSandBox"
+	NetworkNotReady                      Reason = "NetworkNotReady"
 	FailedMount                          Reason = "FailedMount"
 	FailedSync                           Reason = "FailedSync"
 	NodePorts                            Reason = "NodePorts"

@@ -22,6 +22,8 @@ var (
 	// ErrUnsupported: this engine, or the machine that it runs on, cannot do what
 	// is asked; nothing was made.
 	ErrUnsupported = errors.New("not supported by the engine")
+	// ErrNoNetwork: the engine does not have the network of pods.
+	ErrNoNetwork = errors.New("network is not ready")
 	// ErrInUse: a container or another image needs the image; it is as it was.
 	ErrInUse = errors.New("in use")
 	// ErrUnavailable: the engine does not answer, or not in time.
@@ -45,7 +47,8 @@ type Runtime interface {
 
 	// EnsureSandbox creates and starts the sandbox. One of the same name that is
 	// ours is taken over (a lost reply), started if need be. On an error after
-	// creation the container may be left, created, and shows up in List.
+	// creation the container may be left, created, and shows up in List. ErrNoNetwork
+	// where it would be attached to a network that is not there.
 	EnsureSandbox(context.Context, SandboxSpec) (Container, error)
 	// EnsureContainer creates a container, not started, and returns its id. One
 	// of the same name that is ours is taken over. ErrImageNotFound where the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
 
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/runtime/pause"
@@ -20,10 +21,27 @@ import (
 // (or pulled, where it is not the built-in one).
 func (r *Runtime) EnsureSandbox(ctx context.Context, spec runtime.SandboxSpec) (runtime.Container, error) {
 	c, err := r.ensureSandbox(ctx, spec)
+	if err != nil && ctx.Err() == nil && !spec.HostNetwork && !errors.Is(err, runtime.ErrUnavailable) {
+		err = r.networkless(ctx, err)
+	}
 	if err != nil {
 		return runtime.Container{}, fmt.Errorf("sandbox of %s: %w", spec.Key, err)
 	}
 	return c, nil
+}
+
+// networkless classes an error where the network of pods is not there.
+func (r *Runtime) networkless(ctx context.Context, err error) error {
+	e, noEngine := r.engine(ctx)
+	if noEngine != nil {
+		return err
+	}
+	ctx, cancel := r.limit(ctx, inspectTimeout)
+	defer cancel()
+	if _, missing := e.NetworkInspect(ctx, r.cfg.Network, network.InspectOptions{}); errdefs.IsNotFound(missing) {
+		return class(runtime.ErrNoNetwork, missing)
+	}
+	return err
 }
 
 func (r *Runtime) ensureSandbox(ctx context.Context, spec runtime.SandboxSpec) (runtime.Container, error) {
