@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/nsenter"
 )
 
 // Config says which engine, and how containers are made. The zero value of a
@@ -42,6 +43,8 @@ type Config struct {
 	// CallTimeout bounds a create and a start (0: 2 minutes), and from above the
 	// shorter limits of the other calls.
 	CallTimeout time.Duration
+	// ExecHandler is what runs commands in containers; "" is [NativeExec].
+	ExecHandler ExecHandler
 }
 
 const (
@@ -73,6 +76,8 @@ type Runtime struct {
 	warned     sync.Map // the engine's warnings that were passed on
 	ours       ownedIDs
 	cleared    sync.Map // by id of a container, a *clearing: see leftBehind
+	// commands runs those of ours that the engine does not; nil where it runs all.
+	commands *nsenter.Program
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
@@ -107,6 +112,9 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 	case mode.IsUserDefined():
 		log.Warn("pods are attached to a user-defined network: the engine's embedded DNS answers them there, whatever their dnsPolicy says", "network", cfg.Network)
 	}
+	if err := CheckExecHandler(cfg.ExecHandler, host); err != nil {
+		return nil, err
+	}
 	if cfg.LogMaxSize == 0 {
 		cfg.LogMaxSize = 10 << 20
 	}
@@ -118,6 +126,12 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 	}
 	if cfg.CallTimeout == 0 {
 		cfg.CallTimeout = defaultCallTimeout
+	}
+	var commands *nsenter.Program
+	if cfg.ExecHandler == NsenterExec {
+		if commands, err = nsenter.Open(); err != nil {
+			return nil, fmt.Errorf("exec handler %s: %w", cfg.ExecHandler, err)
+		}
 	}
 	return &Runtime{
 		host: host,
@@ -134,11 +148,15 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 		connecting: make(chan struct{}, 1),
 		loading:    make(chan struct{}, 1),
 		execs:      make(chan struct{}, maxExecStarts),
+		commands:   commands,
 	}, nil
 }
 
-// Close drops the idle connections to the engine.
+// Close drops the idle connections to the engine. No command runs any more.
 func (r *Runtime) Close() {
+	if r.commands != nil {
+		r.commands.Close()
+	}
 	if e := r.current.Swap(nil); e != nil {
 		e.Close()
 	}

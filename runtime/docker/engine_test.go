@@ -24,13 +24,20 @@ const busybox = "busybox:stable"
 // The tests below need a Docker Engine at DOCKER_HOST or the default socket,
 // with busybox:stable in it.
 
-func TestContract(t *testing.T) {
+func TestContract(t *testing.T) { runtimetest.Run(t, contract(docker.Config{})) }
+
+// Commands keep it too where it is not the engine that runs them.
+func TestContractOfNsenter(t *testing.T) {
+	runtimetest.RunCommands(t, contract(docker.Config{ExecHandler: docker.NsenterExec}))
+}
+
+func contract(cfg docker.Config) func(*testing.T) runtimetest.Env {
 	turn := make(chan struct{}, 1) // names are the same in all tests, and the engine is one
-	runtimetest.Run(t, func(t *testing.T) runtimetest.Env {
+	return func(t *testing.T) runtimetest.Env {
 		turn <- struct{}{}
 		t.Cleanup(func() { <-turn })
 		parent := cgroupParent(t) // goes after what was in it
-		ours, rootDir := newRuntime(t, docker.Config{})
+		ours, rootDir := newRuntime(t, cfg)
 		theirs, _ := newRuntime(t, docker.Config{})
 		return runtimetest.Env{
 			Runtime:      ours,
@@ -50,7 +57,7 @@ func TestContract(t *testing.T) {
 			CgroupParent: parent,
 			Somebody:     somebody{raw(t)},
 		}
-	})
+	}
 }
 
 // cgroupParent returns a cgroup that this machine's engine can be told, which goes

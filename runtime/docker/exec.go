@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/nsenter"
 )
 
 // maxExecStarts is how many commands are being started at a time: each start is
@@ -23,7 +24,15 @@ const maxExecStarts = 16
 func (r *Runtime) Exec(ctx context.Context, id string, command []string, most int) (runtime.ExecResult, error) {
 	e, err := r.own(ctx, id)
 	var result runtime.ExecResult
+	var into *nsenter.Command
 	if err == nil {
+		into, err = r.entering(ctx, e, id, command, false)
+	}
+	switch {
+	case err != nil:
+	case into != nil:
+		result, err = r.execEntering(ctx, *into, most)
+	default:
 		result, err = r.exec(ctx, e, id, command, most)
 	}
 	if err != nil {
@@ -135,7 +144,7 @@ func (r *Runtime) killExec(ctx context.Context, e *engine, id, exec string) (exi
 		case in.Pid > 0 && !in.Running:
 			return in.ExitCode, !killed, nil
 		case in.Pid > 0:
-			alive, err := killTree(in.Pid, id)
+			alive, err := nsenter.KillTree(in.Pid, id)
 			if err != nil {
 				return 0, false, fmt.Errorf("kill the command: %w", err)
 			}

@@ -50,9 +50,9 @@ func processes(t *testing.T, id string) []string {
 
 // A command whose time is over leaves nothing: neither itself, nor what it
 // started in the background or in a session of its own, nor the dead.
-func TestExecLeavesNothing(t *testing.T) {
-	t.Parallel()
-	p := newPods(t, docker.Config{})
+func TestExecLeavesNothing(t *testing.T) { withBoth(t, execLeavesNothing) }
+
+func execLeavesNothing(t *testing.T, p pods) {
 	// This one reaps what is orphaned to it, as a sandbox does that shares its
 	// processes. Each orphan that ends may have it start one more sleep.
 	id := p.start(t, p.spec(p.sandbox(t, nil), "app", busybox, "sh", "-c", "trap : CHLD; while :; do sleep 0.2 & wait; done"))
@@ -84,9 +84,9 @@ func TestExecLeavesNothing(t *testing.T) {
 
 // What a command left behind and what it said count, though something still has
 // its output open.
-func TestExecThatEndedByItself(t *testing.T) {
-	t.Parallel()
-	p := newPods(t, docker.Config{})
+func TestExecThatEndedByItself(t *testing.T) { withBoth(t, execThatEndedByItself) }
+
+func execThatEndedByItself(t *testing.T, p pods) {
 	id := p.start(t, p.spec(p.sandbox(t, nil), "app", busybox, "sleep", "1000"))
 	for name, test := range map[string]struct {
 		script string
@@ -113,9 +113,9 @@ func TestExecThatEndedByItself(t *testing.T) {
 }
 
 // A container that ends takes its commands along.
-func TestExecInContainerThatEnds(t *testing.T) {
-	t.Parallel()
-	p := newPods(t, docker.Config{})
+func TestExecInContainerThatEnds(t *testing.T) { withBoth(t, execInContainerThatEnds) }
+
+func execInContainerThatEnds(t *testing.T, p pods) {
 	id := p.start(t, p.spec(p.sandbox(t, nil), "app", busybox, "sleep", "1000"))
 	type answer struct {
 		got runtime.ExecResult
@@ -139,9 +139,9 @@ func TestExecInContainerThatEnds(t *testing.T) {
 }
 
 // Many at a time all have their answer.
-func TestExecsBesideEachOther(t *testing.T) {
-	t.Parallel()
-	p := newPods(t, docker.Config{})
+func TestExecsBesideEachOther(t *testing.T) { withBoth(t, execsBesideEachOther) }
+
+func execsBesideEachOther(t *testing.T, p pods) {
 	id := p.start(t, p.spec(p.sandbox(t, nil), "app", busybox, "sleep", "1000"))
 	const many = 40
 	ended := make(chan error, many)

@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/nsenter"
 )
 
 // ExecStream implements [runtime.Runtime]. It waits for the end of the output, which
@@ -23,7 +24,15 @@ func (r *Runtime) ExecStream(ctx context.Context, id string, command []string, s
 	defer closeInput(s)
 	e, err := r.own(ctx, id)
 	var code int
+	var into *nsenter.Command
 	if err == nil {
+		into, err = r.entering(ctx, e, id, command, s.TTY)
+	}
+	switch {
+	case err != nil:
+	case into != nil:
+		code, err = r.streamEntering(ctx, *into, s)
+	default:
 		code, err = r.execStream(ctx, e, id, command, s)
 	}
 	if err != nil {

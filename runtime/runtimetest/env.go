@@ -67,7 +67,8 @@ type Somebody interface {
 
 // Run runs the suite. newEnv is called once for each test.
 func Run(t *testing.T, newEnv func(t *testing.T) Env) {
-	for name, test := range map[string]func(*testing.T, bench){
+	RunCommands(t, newEnv)
+	run(t, newEnv, map[string]func(*testing.T, bench){
 		"a sandbox runs and says what it is":                    sandboxRuns,
 		"an ensured sandbox is found again":                     sandboxEnsuredTwice,
 		"a sandbox that ended is started again":                 sandboxTakenOverEnded,
@@ -98,12 +99,6 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"images":                                                images,
 		"an image goes with all its names":                      imageRemoved,
 		"an image in use stays, and keeps its names":            imageInUse,
-		"exec says what a command wrote and came to":            execEnds,
-		"exec is killed when its time is over":                  execKilled,
-		"exec in what does not run":                             execNowhere,
-		"a command reads, writes and ends while one looks on":   execStream,
-		"a command whose onlooker goes away is killed":          execStreamKilled,
-		"a command has a terminal":                              execTerminal,
 		"attach joins in":                                       attach,
 		"attach leaves a container as it is":                    attachLeaves,
 		"attach leaves a terminal as it is":                     attachTerminal,
@@ -112,7 +107,23 @@ func Run(t *testing.T, newEnv func(t *testing.T) Env) {
 		"a log that is followed":                                logsFollowed,
 		"features":                                              features,
 		"a context that is over":                                contextOver,
-	} {
+	})
+}
+
+// RunCommands runs the part of it that is about commands in containers.
+func RunCommands(t *testing.T, newEnv func(t *testing.T) Env) {
+	run(t, newEnv, map[string]func(*testing.T, bench){
+		"exec says what a command wrote and came to":          execEnds,
+		"exec is killed when its time is over":                execKilled,
+		"exec in what does not run":                           execNowhere,
+		"a command reads, writes and ends while one looks on": execStream,
+		"a command whose onlooker goes away is killed":        execStreamKilled,
+		"a command has a terminal":                            execTerminal,
+	})
+}
+
+func run(t *testing.T, newEnv func(t *testing.T) Env, tests map[string]func(*testing.T, bench)) {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, bench{Env: newEnv(t), ctx: t.Context()})

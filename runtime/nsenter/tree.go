@@ -1,4 +1,4 @@
-package docker
+package nsenter
 
 import (
 	"errors"
@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// killTree ends a process in a container, with what it started: the members of
+// KillTree ends a process in a container, with what it started: the members of
 // its session and its descendants. alive says that it was there to be killed. What
 // is not of the container is not touched.
-func killTree(pid int, containerID string) (alive bool, err error) {
+func KillTree(pid int, containerID string) (alive bool, err error) {
 	// All of them are stopped before the first dies: the child of one that was
 	// killed while it forked would be nobody's, and found by no one.
 	const rounds = 10
@@ -37,32 +38,64 @@ func killTree(pid int, containerID string) (alive bool, err error) {
 			failed = errors.Join(failed, signalProcess(victim, sig, containerID))
 		}
 		if sig == unix.SIGKILL {
+			await(victims, containerID)
 			return alive, failed
 		}
 		stopped = victims
 	}
 }
 
-// signalProcess goes through a handle, so that another process which got the
-// number meanwhile is safe.
 func signalProcess(pid int, sig unix.Signal, containerID string) error {
-	handle, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open process %d: %w", pid, err)
+	handle, err := handleOf(pid, containerID)
+	if err != nil || handle < 0 {
+		return err
 	}
 	defer unix.Close(handle)
-	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
-	if err != nil || !strings.Contains(string(groups), containerID) {
-		// It ended, or this is another PID namespace than the engine's.
-		return nil
-	}
 	if err := unix.PidfdSendSignal(handle, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("send signal %d to process %d: %w", sig, pid, err)
 	}
 	return nil
+}
+
+// handleOf returns a handle, so that another process which got the number meanwhile is
+// safe. It is negative where the process has ended or is not of the container, as the
+// numbers of another PID namespace than the engine's are not.
+func handleOf(pid int, containerID string) (int, error) {
+	handle, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	groups, err := os.ReadFile(filepath.Join(procDir(pid), "cgroup"))
+	if err != nil || !strings.Contains(string(groups), containerID) {
+		unix.Close(handle)
+		return -1, nil
+	}
+	return handle, nil
+}
+
+// deathTime is how long those that were killed are waited for: one that is in the
+// kernel's hands may take it long.
+const deathTime = 2 * time.Second
+
+// await waits until killed processes are dead, if that is soon.
+func await(pids []int, containerID string) {
+	until := time.Now().Add(deathTime)
+	for _, pid := range pids {
+		handle, err := handleOf(pid, containerID)
+		if err != nil || handle < 0 {
+			continue
+		}
+		for left := time.Until(until); left > 0; left = time.Until(until) {
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+			if !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		unix.Close(handle)
+	}
 }
 
 // process is what /proc/<pid>/stat says of one.
