@@ -20,6 +20,9 @@ import (
 const asAgent = "PODKEEPER_TEST_AGENT"
 
 func TestMain(m *testing.M) {
+	if agent.Entered() {
+		return
+	}
 	if text := os.Getenv(asAgent); text != "" {
 		os.Exit(beAgent(text))
 	}
@@ -33,6 +36,7 @@ type processConfig struct {
 	FileCheck                 time.Duration
 	Logs                      podlog.Config
 	DockerHost                string
+	ExecHandler               agent.ExecHandler
 }
 
 func beAgent(text string) int {
@@ -43,7 +47,7 @@ func beAgent(text string) int {
 		return 2
 	}
 	cfg := agent.Config{RootDir: c.RootDir, Socket: c.Socket, NodeName: c.NodeName, Manifests: c.Manifests, FileCheck: c.FileCheck, Logs: c.Logs}
-	cfg.Docker.Host = c.DockerHost
+	cfg.Docker.Host, cfg.Docker.ExecHandler = c.DockerHost, c.ExecHandler
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	if err := agent.Run(ctx, cfg, log); err != nil {
@@ -63,6 +67,7 @@ func (w *world) processConfig() processConfig {
 	return processConfig{
 		RootDir: w.cfg.RootDir, Socket: w.cfg.Socket, NodeName: w.cfg.NodeName, Manifests: w.cfg.Manifests,
 		FileCheck: w.cfg.FileCheck, Logs: w.cfg.Logs, DockerHost: w.cfg.Docker.Host,
+		ExecHandler: w.cfg.Docker.ExecHandler,
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 )
 
 func main() {
+	if agent.Entered() {
+		return
+	}
 	c := &cli{
 		in:      os.Stdin,
 		out:     newStream(os.Stdout, os.Getenv),

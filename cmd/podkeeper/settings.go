@@ -49,6 +49,7 @@ type settings struct {
 	clusterDNS    []string
 	clusterDomain string
 	dockerHost    string
+	execHandler   string
 	network       string
 	pauseImage    string
 	resolvConf    string
@@ -97,6 +98,7 @@ func (s *settings) engineFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.clusterDNS, "cluster-dns", nil, "the `ADDRESSES` of the resolver of pods whose dnsPolicy asks for the cluster's (default none: they get the node's)")
 	f.StringVar(&s.clusterDomain, "cluster-domain", "cluster.local", "the `DOMAIN` that the names of pods with a subdomain end in, and that is searched with --cluster-dns")
 	f.StringVar(&s.dockerHost, "docker-host", "", "the engine's `ADDRESS` (default $DOCKER_HOST, else unix:///var/run/docker.sock)")
+	f.StringVar(&s.execHandler, "docker-exec-handler", string(agent.NativeExec), "what runs commands in containers: `native|nsenter`, the engine's exec or the agent itself, in the container's namespaces; the engine's socket has to be a unix:// one for that")
 	f.StringVar(&s.network, "docker-network", "bridge", "the engine's `NETWORK` of pods")
 	f.StringVar(&s.pauseImage, "pod-infra-container-image", "", "`IMAGE` of the container that holds a pod's namespaces (default built in, never pulled)")
 	f.StringVar(&s.resolvConf, "resolv-conf", "", "`FILE` of the resolvers of pods (default the machine's)")
@@ -144,6 +146,7 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 	}
 	nodeIPs, err := parseNodeIPs(s.nodeIP)
 	check("node-ip", err)
+	check("docker-exec-handler", agent.CheckExecHandler(agent.ExecHandler(s.execHandler), s.dockerHost))
 	check("cluster-dns", checkAddresses(s.clusterDNS))
 	check("cluster-domain", checkDomain(s.clusterDomain))
 	size, err := parseSize(s.logSize)
@@ -179,7 +182,8 @@ func (s *settings) config(flags *pflag.FlagSet, l location, version string, log 
 		GC: collected, API: api,
 		Docker: agent.DockerConfig{
 			Host: s.dockerHost, RootDir: l.rootDir, PauseImage: s.pauseImage, Network: s.network,
-			LogMaxSize: size, LogMaxFiles: s.logFiles,
+			ExecHandler: agent.ExecHandler(s.execHandler),
+			LogMaxSize:  size, LogMaxFiles: s.logFiles,
 		},
 		Logs:     l.logs(logs),
 		Eviction: eviction,
