@@ -120,6 +120,28 @@ func TestSummaryOfANode(t *testing.T) {
 	between("what is left for app", app.Memory.AvailableBytes, 32*mib, 64*mib)
 	between("logs of app", app.Logs.UsedBytes, 1, mib)
 	between("writable layer of app", app.Rootfs.UsedBytes, 0, mib)
+	// How long work waits is counted by cgroups of version 2, where the kernel does so at all;
+	// how much of them is swapped out, where it can be told.
+	counted := exists("/proc/pressure/cpu")
+	if v2 := exists("/sys/fs/cgroup/cgroup.controllers"); counted && v2 {
+		if psi := app.CPU.PSI; psi == nil || psi.Some.Total == 0 {
+			t.Errorf("app, which may have a fifth of a processor and wants all, waited for %+v", psi)
+		}
+		if p.CPU.PSI == nil || p.Memory.PSI == nil || p.IO == nil || p.IO.PSI == nil || app.Memory.PSI == nil || app.IO == nil || app.IO.PSI == nil {
+			t.Errorf("the pod waited for %+v, %+v, %+v, app for %+v, %+v", p.CPU.PSI, p.Memory.PSI, p.IO, app.Memory.PSI, app.IO)
+		}
+		if p.Swap == nil || p.Swap.SwapUsageBytes == nil || app.Swap == nil || app.Swap.SwapUsageBytes == nil || *app.Swap.SwapUsageBytes > *app.Memory.UsageBytes+64*mib {
+			t.Errorf("swapped out of the pod %+v, of app %+v", p.Swap, app.Swap)
+		}
+	} else if !v2 && (app.CPU.PSI != nil || p.IO != nil) {
+		t.Errorf("nobody counts how long app waited: %+v, %+v", app.CPU.PSI, p.IO)
+	}
+	if (n.CPU.PSI != nil) != counted || (n.Memory.PSI != nil) != counted || (n.IO != nil) != counted {
+		t.Errorf("the kernel counts what waits: %t; of the node it says %+v, %+v, %+v", counted, n.CPU.PSI, n.Memory.PSI, n.IO)
+	}
+	if n.Swap == nil || n.Swap.SwapUsageBytes == nil || n.Swap.SwapAvailableBytes == nil {
+		t.Errorf("swap of the node is %+v", n.Swap)
+	}
 	if beside := p.Containers[1]; beside.Memory.AvailableBytes != nil {
 		t.Error("without a limit there is nothing left of it")
 	}
