@@ -178,7 +178,9 @@ func loopbackFor(address string) string {
 // listen opens a port. An error says who has it, where the machine tells.
 func listen(what, address string, port, connections int) (net.Listener, error) {
 	at := net.JoinHostPort(address, strconv.Itoa(port))
-	l, err := net.Listen("tcp", at)
+	// A client that is sent nothing and has vanished is found out within a minute.
+	c := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}}
+	l, err := c.Listen(context.Background(), "tcp", at)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port %d for %s: in use by %s", port, what, doctor.Holder(port))

@@ -1,13 +1,17 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestWhereTheSecurePortIs(t *testing.T) {
@@ -52,6 +56,41 @@ func TestAPortInUseNamesItsHolder(t *testing.T) {
 	want := fmt.Sprintf("port %d for healthz: in use by %s (process %d)", port, strings.TrimSpace(string(comm)), os.Getpid())
 	if _, err := listen("healthz", "127.0.0.1", port, 1); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A client that is sent nothing and has vanished is found out by the kernel, within a minute.
+func TestConnectionsAreKeptAlive(t *testing.T) {
+	l, err := listen("tests", "127.0.0.1", 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	option := func(level, name int) (value int) {
+		t.Helper()
+		failed := raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), level, name) })
+		if err := errors.Join(failed, err); err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	idle, every, times := option(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE), option(unix.IPPROTO_TCP, unix.TCP_KEEPINTVL), option(unix.IPPROTO_TCP, unix.TCP_KEEPCNT)
+	if option(unix.SOL_SOCKET, unix.SO_KEEPALIVE) == 0 || idle+every*times > 60 {
+		t.Errorf("it is given up after %d s and %d times %d s, want within a minute", idle, times, every)
 	}
 }
 

@@ -135,7 +135,7 @@ func (c *conn) lookAfter() {
 			c.Conn.Close()
 			return
 		case <-tick.C:
-			if hungUp(c.Conn) {
+			if hungUp(c.Conn) || vanished(c.Conn, silence) {
 				c.gone()
 			}
 		}
@@ -144,22 +144,48 @@ func (c *conn) lookAfter() {
 
 // hungUp reports whether the other side has closed its end.
 func hungUp(c net.Conn) bool {
+	gone := false
+	failed := ask(c, func(fd int) {
+		of := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(of, 0)
+		gone = err == nil && n == 1 && of[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return gone || failed != nil
+}
+
+// A client of whom nothing is heard for silence, and who did not answer inVain questions of
+// the kernel in a row, has vanished.
+const (
+	silence = 30 * time.Second
+	inVain  = 3
+)
+
+// vanished reports whether the other side answers no more, after that time. The kernel does
+// ask: whether a full window is open again, or with what was sent before. It would go on for a
+// quarter of an hour or more, and does not send keep-alives meanwhile. Nor would
+// TCP_USER_TIMEOUT do: that also ends those who answer and do not read for a while.
+func vanished(c net.Conn, after time.Duration) bool {
+	gone := false
+	_ = ask(c, func(fd int) {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		gone = err == nil && info.Probes+info.Retransmits >= inVain && time.Duration(info.Last_ack_recv)*time.Millisecond >= after
+	})
+	return gone
+}
+
+// ask has f ask the kernel about a connection, which it must not keep. The error is that
+// it is closed; of one that is no socket f is not called.
+func ask(c net.Conn, f func(fd int)) error {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
 	socket, ok := c.(syscall.Conn)
 	if !ok {
-		return false
+		return nil
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return false
+		return nil
 	}
-	gone := false
-	err = raw.Control(func(fd uintptr) {
-		of := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, failed := unix.Poll(of, 0)
-		gone = failed == nil && n == 1 && of[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
-	})
-	return gone || err != nil
+	return raw.Control(func(fd uintptr) { f(int(fd)) })
 }

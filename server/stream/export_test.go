@@ -1,4 +1,7 @@
 package stream
 
-// HungUp is what a connection is asked of which nothing is read.
-var HungUp = hungUp
+// HungUp and Vanished are what a connection is asked of which nothing is read.
+var (
+	HungUp   = hungUp
+	Vanished = vanished
+)
