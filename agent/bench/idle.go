@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -21,8 +22,8 @@ type quiet struct {
 }
 
 // idle watches agents while nothing happens: one with no pod, one with 50, one with
-// 10 whose folders are measured, and one that probes. They are beside each other, for
-// one wait instead of four.
+// 10 whose folders are measured, and one that probes, each with all its ports open.
+// They are beside each other, for one wait instead of four.
 func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 	probed := func(pod string) string {
 		probe := "    readinessProbe: {httpGet: {port: 8080, path: /}, periodSeconds: 10}\n"
@@ -44,7 +45,11 @@ func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := beside.startAgent(ctx, "")
+		ports, err := openPorts()
+		if err != nil {
+			return nil, err
+		}
+		a, err := beside.startAgent(ctx, "", ports...)
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +61,20 @@ func (b *bench) idle(ctx context.Context) (rows []Row, err error) {
 		agents = append(agents, quiet{name: load.name, agent: a, target: load.target})
 	}
 	return b.watchIdle(ctx, agents)
+}
+
+// openPorts has an agent listen where it does so by default, on ports that were free a
+// moment ago.
+func openPorts() (flags []string, err error) {
+	for _, name := range []string{"--port", "--read-only-port", "--healthz-port"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		flags = append(flags, name, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	}
+	return flags, nil
 }
 
 // limited is a pod whose emptyDir and whose containers may take so much of the disk.
