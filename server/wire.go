@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // compactType is the form of a State that a [Client] asks for: a line of JSON in which the
@@ -27,6 +28,8 @@ type compactState struct {
 type compactPod struct {
 	Pod
 	Hidden struct{} `json:"pod,omitzero"`
+	// Type is what protobuf leaves out of an object.
+	Type metav1.TypeMeta `json:"type,omitzero"`
 }
 
 func writeJSON[T any](w http.ResponseWriter, _ *http.Request, found T) {
@@ -44,7 +47,7 @@ func writeState(w http.ResponseWriter, r *http.Request, s State) {
 	envelope := compactState{State: s, Pods: make([]compactPod, len(s.Pods))}
 	objects := v1.PodList{Items: make([]v1.Pod, len(s.Pods))}
 	for i, p := range s.Pods {
-		envelope.Pods[i].Pod, objects.Items[i] = p, *p.Pod
+		envelope.Pods[i].Pod, envelope.Pods[i].Type, objects.Items[i] = p, p.Pod.TypeMeta, *p.Pod
 	}
 	data, err := objects.Marshal()
 	if err != nil {
@@ -84,6 +87,7 @@ func readState(resp *http.Response) (s State, err error) {
 	for i, p := range envelope.Pods {
 		s.Pods[i] = p.Pod
 		s.Pods[i].Pod = &objects.Items[i]
+		s.Pods[i].Pod.TypeMeta = p.Type
 	}
 	return s, nil
 }

@@ -25,6 +25,7 @@ func rich() server.State {
 	began := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	grace, yes := int64(0), true
 	object := s.Pods[0].Pod
+	object.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	object.Labels, object.DeletionTimestamp = map[string]string{"app": "web"}, &began
 	object.Spec = v1.PodSpec{
 		TerminationGracePeriodSeconds: &grace, ShareProcessNamespace: &yes,
