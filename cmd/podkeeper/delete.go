@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -108,10 +109,52 @@ func (c *cli) deleteFile(ctx context.Context, l location, a applyFlags, file str
 	for _, name := range gone.titles() {
 		c.out.printf("%s %s\n", oneLine(name), said)
 	}
-	if a.dry() || !a.wait {
+	switch {
+	case a.dry():
 		return c.out.failed
+	case !a.wait:
+		return errors.Join(c.out.failed, c.letGo(ctx, l, owner, state))
 	}
 	return c.awaitGone(ctx, l, owner, a)
+}
+
+// letGo ends the holds of pods that were stopped by hand and whose file was removed.
+// That is not to be waited for, but they can end only once the agent has seen it:
+// before, the pods would be started.
+func (c *cli) letGo(ctx context.Context, l location, owner pod.OriginStatus, was server.State) error {
+	left := slices.DeleteFunc(slices.Clone(owner.Pods), func(key pod.Key) bool {
+		p, there := podNamed(was, key)
+		return !there || p.Held.IsZero()
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	look := func(s server.State) (bool, error) {
+		for i, key := range slices.Backward(left) {
+			if p, there := podNamed(s, key); there && !p.Removing {
+				continue
+			}
+			if err := c.lift(ctx, l, key); err != nil {
+				return false, err
+			}
+			left = slices.Delete(left, i, i+1)
+		}
+		return len(left) == 0, nil
+	}
+	return c.within(ctx, answerWithin, func(ctx context.Context) error { return follow(ctx, c, l, askState, look) }, func() error {
+		return &failure{
+			code: exitFailed, err: fmt.Errorf("the agent does not see yet that %s is wanted no more: one of that name that comes again is held", left[0]),
+			hint: "Its manifest is gone. `podkeeper start` lets go of it.",
+		}
+	})
+}
+
+// lift ends the hold of a pod that nothing wants.
+func (c *cli) lift(ctx context.Context, l location, key pod.Key) error {
+	if err := server.NewClient(l.socket).Start(ctx, key); err != nil && !errors.Is(err, server.ErrNoPod) {
+		return askError(l, err)
+	}
+	return nil
 }
 
 // owner returns the one file that supplies what the manifest has.
@@ -158,7 +201,6 @@ func removeFile(path string, old []byte) error {
 // is another one.
 func (c *cli) awaitGone(ctx context.Context, l location, owner pod.OriginStatus, a applyFlags) error {
 	var left []string
-	client := server.NewClient(l.socket)
 	lifted := map[pod.Key]bool{}
 	look := func(s server.State) (bool, error) {
 		left = nil
@@ -169,8 +211,8 @@ func (c *cli) awaitGone(ctx context.Context, l location, owner pod.OriginStatus,
 				left = append(left, key.String())
 			}
 			if !lifted[key] && (!there || p.Removing) {
-				if err := client.Start(ctx, key); err != nil && !errors.Is(err, server.ErrNoPod) {
-					return false, askError(l, err)
+				if err := c.lift(ctx, l, key); err != nil {
+					return false, err
 				}
 				lifted[key] = true
 			}
