@@ -32,8 +32,9 @@ func (l *Loop) Restart(ctx context.Context, key pod.Key) error {
 }
 
 // RestartContainer has one container of a pod, no other, ended and followed by another
-// attempt, as an edit of it would. One that had ended runs again at once. It returns as
-// Restart does, or with an error that wraps ErrNoContainer.
+// attempt, as an edit of it would. One that had ended, or waits for its next try, runs at
+// once. It returns as Restart does, or with an error that wraps ErrNoContainer; where it
+// has not run yet and nothing of it could be hurried, that is ErrHeld.
 func (l *Loop) RestartContainer(ctx context.Context, key pod.Key, container string) error {
 	return l.byHand(ctx, func(s *state, reply chan<- error) { reply <- s.restartContainer(key, container) })
 }
@@ -110,9 +111,14 @@ func (s *state) restartContainer(key pod.Key, name string) error {
 	case e.plan.State.Evicted != nil || e.plan.State.End != (End{}):
 		return fmt.Errorf("%w: pod %s is over: only the whole of it can be restarted", ErrHeld, key)
 	}
+	newest, ran := newestOf(ofUID(e.observed(), e.plan.UID), name)
+	ran = ran && newest.State != runtime.Created
+	_, failed := e.failures[name]
+	if hurried := s.retryImages(e, all[at]); !ran && !failed && !hurried {
+		return fmt.Errorf("%w: container %s of pod %s has not run yet", ErrHeld, name, key)
+	}
 	delete(e.failures, name)
-	s.retryImages(e, all[at])
-	if newest, ok := newestOf(ofUID(e.observed(), e.plan.UID), name); ok && newest.State != runtime.Created {
+	if ran {
 		e.anew[name] = newest.ID
 	}
 	s.deps.Log.Info("container is restarted by hand", "pod", key, "container", name)
@@ -121,13 +127,16 @@ func (s *state) restartContainer(key pod.Key, name string) error {
 	return nil
 }
 
-// retryImages has the images of a container tried at once that could not be had.
-func (s *state) retryImages(e *entry, m member) {
+// retryImages has the images of a container tried at once that could not be had, and
+// reports whether there are any.
+func (s *state) retryImages(e *entry, m member) (some bool) {
 	for _, need := range neededBy(e.desired.Object, m.Container) {
 		if i := s.images[imageKeyOf(e.desired, need.name)]; i != nil && i.op.Verb == "" && (i.Failed > 0 || i.Missed > 0) {
 			i.forget()
+			some = true
 		}
 	}
+	return some
 }
 
 func (s *state) stopByHand(key pod.Key, reply chan<- error) {

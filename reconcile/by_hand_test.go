@@ -121,6 +121,22 @@ func TestRestartOfAContainerThatWaitsForItsImage(t *testing.T) {
 	})
 }
 
+// A restart of what has not run yet does nothing, and says so.
+func TestNoRestartOfAContainerThatHasNotRun(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.want(manifest("z", "", "{name: c, image: present:1, "+port+"80}]}"), manifest("a", "", "{name: c, image: present:1, "+port+"80}]}"))
+		if got := phases(r.after(time.Minute)); got["z"] != v1.PodPending {
+			t.Fatalf("phases %v", got)
+		}
+		if err := r.loop.RestartContainer(r.t.Context(), webKey("z"), "c"); !errors.Is(err, reconcile.ErrHeld) || !strings.Contains(err.Error(), "has not run yet") {
+			t.Errorf("of a pod that waits for a port: %v", err)
+		}
+		if err := r.loop.RestartContainer(r.t.Context(), webKey("a"), "c"); err != nil {
+			t.Errorf("of one that runs: %v", err)
+		}
+	})
+}
+
 // A hold is seen also when nothing of its pod is there, and ends by hand alone.
 func TestHoldOfAPodThatIsGone(t *testing.T) {
 	inRig(t, func(r *rig) {
