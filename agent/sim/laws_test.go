@@ -44,6 +44,7 @@ const (
 	oneAtATime   = "C113: pods are evicted one at a time"
 	imagesStay   = "law 9: no image is collected that is desired, or not the agent's"
 	handLaw      = "law 5: what is stopped by hand stays so until it is started by hand"
+	roomLaw      = "no more pods run than there is room for"
 	backOff      = "law 7: what keeps ending waits longer each time"
 )
 
@@ -64,6 +65,8 @@ type laws struct {
 	swept       map[runtime.SandboxRef]time.Time // when a container last asked for a restart of all
 	makes       map[string]makes                 // of each container, by generation and sandbox
 	evicted     map[types.UID]time.Time          // until a sandbox is made again
+	outbid      map[types.UID]bool               // for a critical one, until a sandbox is made again
+	room        int64                            // for how many pods, 0 for no limit
 	hands       map[pod.Key]*hand
 	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
@@ -91,7 +94,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, hands: map[pod.Key]*hand{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, outbid: map[types.UID]bool{}, hands: map[pod.Key]*hand{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -228,6 +231,7 @@ func (l *laws) created(c *life) {
 	}
 	if c.Spec == nil {
 		delete(l.evicted, c.UID)
+		delete(l.outbid, c.UID)
 		if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return p.Hash == c.PodHash }) {
 			l.violate(undesired, "sandbox %s with hash %s", c.Name, c.PodHash)
 		}
@@ -277,6 +281,9 @@ func (l *laws) asIn(p *pod.Pod, c *life) bool {
 // started checks a start by the agent against everything else that lives.
 func (l *laws) started(c *life) {
 	l.heldStarts(c)
+	if c.IsSandbox() {
+		l.fits(c)
+	}
 	for _, o := range l.of(c.Key) {
 		if o == c || o.State != runtime.Running || !o.byUs {
 			continue
@@ -312,13 +319,13 @@ func hasPort(c fake.View, port int32) bool {
 // stopped checks that a stop by the agent has a reason.
 func (l *laws) stopped(c *life) {
 	others := l.of(c.Key)
-	if _, out := l.evicted[c.UID]; out || l.handed(c) {
+	if _, out := l.evicted[c.UID]; out || l.outbid[c.UID] || l.handed(c) {
 		return
 	}
 	if c.IsSandbox() {
 		running := slices.ContainsFunc(others, func(o *life) bool { return o != c && o.State == runtime.Running })
 		changed := l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool { return p.Hash == c.PodHash })
-		if running && !changed && !l.rivals(c, others) {
+		if running && !changed && !l.rivals(c, others) && !l.preempted(c) {
 			l.violate(silence, "sandbox %s is stopped, and nothing asked for it", c.Name)
 		}
 		return
@@ -332,6 +339,9 @@ func (l *laws) stopped(c *life) {
 	}
 	same := func(p *pod.Pod) bool { return p.Hash == c.PodHash && p.Containers[c.Identity.Name] == c.ContainerHash }
 	if l.truth.unlike(c.Key, c.made, same) || l.objectsChanged(c) || l.rivals(c, others) || l.orphaned(c) {
+		return
+	}
+	if l.preempted(c) {
 		return
 	}
 	law := silence

@@ -89,6 +89,7 @@ func TestPlantedBugs(t *testing.T) {
 			c.Policy.Foreign = true
 		}}},
 		"critical pods are evicted like any":               {law: exemptStay, lies: lies{evictor: levelling}},
+		"there is always room":                             {law: roomLaw, lies: lies{spacious: true}},
 		"nobody waits until an evicted pod is gone":        {law: oneAtATime, lies: lies{evictor: impatient}},
 		"an evicted pod does not hear that it is all over": {law: convergence, lies: lies{evictor: gloomy}},
 		"limits are set once a minute":                     {law: stillness, lies: lies{atStart: fidget}},

@@ -234,7 +234,7 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 		return heldPod(want, have)
 	}
 	runs := slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash })
-	if !runs && (d.refused(want, all, nil) || d.truth.mayLack(want)) {
+	if !runs && (d.refused(want, all, nil) || d.crowded(want, all) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on
 	}
 	if len(have) == 0 && d.laws.wasEvicted(want) && want.Object.Spec.RestartPolicy != v1.RestartPolicyAlways {

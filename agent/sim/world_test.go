@@ -72,6 +72,8 @@ type lies struct {
 	volumes func(volumes) reconcile.Volumes
 	images  func(*gc.ImageConfig, runtime.Runtime)
 	evictor func(*gc.Evictor)
+	// spacious: the node knows no limit of how many pods it takes.
+	spacious bool
 	// atStart runs before an incarnation does anything.
 	atStart func(context.Context, *world, runtime.Runtime)
 }
@@ -184,7 +186,7 @@ func (w *world) startAgent(fuse int) {
 	}
 	images := w.imageCollector(i, rt, store)
 	deps.Ran = images.Ran
-	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Pinning: pinning(), Addresses: []string{"192.0.2.1"}}, Wall: w.wall, KeepLogs: w.keepLogs}, deps)
+	i.loop = reconcile.New(reconcile.Config{Node: reconcile.Node{Name: nodeName, RootDir: rootDir, Memory: 4 << 30, Pinning: pinning(), Allocatable: w.allocatable(), Addresses: []string{"192.0.2.1"}}, Wall: w.wall, KeepLogs: w.keepLogs}, deps)
 	w.agent = i
 	go func() {
 		if w.lies.atStart != nil {
