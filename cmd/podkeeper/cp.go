@@ -59,6 +59,8 @@ comes stays within the destination, whatever the container says.`,
 	}
 	namespaceFlags(cmd, &namespace)
 	cmd.Flags().StringVarP(&container, "container", "c", "", "this `CONTAINER` (default the pod's first one)")
+	c.completeContainersOf(cmd, l, &namespace, func(arg string) string { return placeOf(arg).pod })
+	cmd.ValidArgsFunction = c.completeCopy(l, &namespace, &container)
 	return cmd
 }
 

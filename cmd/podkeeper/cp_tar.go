@@ -13,11 +13,15 @@ import (
 )
 
 // unpack writes what an archive has under name to target, which is there as a folder,
-// or not at all, or as a file that is replaced. The archive comes from a container and may
+// or not at all, or as a file that is replaced; a link there is followed and a device or
+// pipe written to, since it was named. The archive comes from a container and may
 // say anything: nothing is written outside of target, through no link, and no link is made.
 // pass is told what is passed over.
 func unpack(archive io.Reader, name, target string, pass func(string)) error {
 	target = filepath.Clean(target)
+	if followed, err := filepath.EvalSymlinks(target); err == nil {
+		target = followed
+	}
 	// Within root the operating system follows no path out of it.
 	root, err := os.OpenRoot(filepath.Dir(target))
 	if err != nil {
@@ -47,13 +51,13 @@ func unpack(archive io.Reader, name, target string, pass func(string)) error {
 			pass("passed over, as it is not of " + name + ": " + h.Name)
 			continue
 		}
-		found = true
-		if err := write(root, filepath.Join(base, filepath.FromSlash(rest)), h, reader, pass); err != nil {
+		found = found || h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeDir
+		if err := write(root, filepath.Join(base, filepath.FromSlash(rest)), rest == "", h, reader, pass); err != nil {
 			return err
 		}
 	}
 	if !found {
-		return errors.New("the container sent nothing")
+		return errors.New("the container sent nothing that can be copied")
 	}
 	return nil
 }
@@ -71,11 +75,11 @@ func below(name, entry string) (rest string, ok bool) {
 	return rest, ok && !strings.Contains("/"+entry+"/", "/../")
 }
 
-// write makes one entry of an archive.
-func write(root *os.Root, to string, h *tar.Header, content io.Reader, pass func(string)) error {
+// write makes one entry of an archive. named: it is what the whole goes to.
+func write(root *os.Root, to string, named bool, h *tar.Header, content io.Reader, pass func(string)) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
-		if err := makeWay(root, to, true); err != nil {
+		if err := makeWay(root, to, true, false); err != nil {
 			return err
 		}
 		return root.MkdirAll(to, 0o755)
@@ -84,7 +88,7 @@ func write(root *os.Root, to string, h *tar.Header, content io.Reader, pass func
 		pass("passed over, as it is neither file nor folder: " + h.Name)
 		return nil
 	}
-	if err := makeWay(root, to, false); err != nil {
+	if err := makeWay(root, to, false, named); err != nil {
 		return err
 	}
 	if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -95,15 +99,17 @@ func write(root *os.Root, to string, h *tar.Header, content io.Reader, pass func
 		return err
 	}
 	_, err = io.Copy(file, content)
-	err = errors.Join(err, file.Close())
-	if err == nil {
+	info, failed := file.Stat()
+	err = errors.Join(err, failed, file.Close())
+	if err == nil && info.Mode().IsRegular() {
 		err = root.Chtimes(to, h.ModTime, h.ModTime)
 	}
 	return err
 }
 
-// makeWay takes a link out of the way, and says so of what cannot be replaced.
-func makeWay(root *os.Root, to string, folder bool) error {
+// makeWay takes a link out of the way, and says so of what cannot be replaced. special:
+// a device or a pipe may be written to.
+func makeWay(root *os.Root, to string, folder, special bool) error {
 	info, err := root.Lstat(to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -114,10 +120,12 @@ func makeWay(root *os.Root, to string, folder bool) error {
 		return fmt.Errorf("%s: a folder is in the way of a file", to)
 	case info.Mode().IsRegular() && folder:
 		return fmt.Errorf("%s: a file is in the way of a folder", to)
-	case info.Mode().IsRegular(), info.IsDir():
+	case info.Mode().IsRegular(), info.IsDir(), special && info.Mode()&fs.ModeSymlink == 0:
 		return nil
-	default:
+	case info.Mode()&fs.ModeSymlink != 0:
 		return root.Remove(to)
+	default:
+		return fmt.Errorf("%s: what is in the way is neither file nor folder", to)
 	}
 }
 

@@ -3,13 +3,17 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 // entry is one of an archive that somebody in a container made up.
@@ -58,6 +62,13 @@ func TestUnpack(t *testing.T) {
 		"through a link here": {[]entry{{file, "./src/out/evil", "", "x"}}, nil, 0, "escapes"},
 		"onto a link here":    {[]entry{{file, "./src/out", "", "1"}}, map[string]string{"dst/out": "1"}, 0, ""},
 		"nothing":             {nil, nil, 0, "sent nothing"},
+		"a link alone":        {[]entry{{link, "./src", "/etc/passwd", ""}}, nil, 1, "sent nothing that can be copied"},
+		"a link of files to a link": {[]entry{{link, "./src/l", "../../outside", ""}, {hard, "./src/h", "./src/l", ""}, {file, "./src/h/evil", "", "1"}},
+			map[string]string{"dst/h/evil": "1"}, 2, ""},
+		"a folder that becomes a link":  {[]entry{{dir, "./src/d/", "", ""}, {link, "./src/d", "/outside", ""}, {file, "./src/d/evil", "", "1"}}, map[string]string{"dst/d/evil": "1"}, 1, ""},
+		"a name of dots and slashes":    {[]entry{{file, "./src//.././../evil", "", "x"}, {file, "./src/./a//b", "", "1"}}, map[string]string{"dst/a/b": "1"}, 1, ""},
+		"a device":                      {[]entry{{tar.TypeChar, "./src/null", "", ""}, {file, "./src/f", "", "1"}}, map[string]string{"dst/f": "1"}, 1, ""},
+		"a file in the way of a folder": {[]entry{{file, "./src/a", "", "1"}, {file, "./src/a/b", "", "2"}}, map[string]string{"dst/a": "1"}, 0, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			top := t.TempDir()
@@ -101,6 +112,89 @@ func TestUnpack(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("what is there (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What was named is written to, whatever it is; below it devices and pipes stay.
+func TestUnpackToWhatIsNoFile(t *testing.T) {
+	one := func() *bytes.Buffer { return archiveOf(t, []entry{{tar.TypeReg, "./src", "", "1"}}) }
+	top := t.TempDir()
+	pipe, real, link := filepath.Join(top, "pipe"), filepath.Join(top, "real"), filepath.Join(top, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(real, []byte("old"), 0o600), os.Symlink("real", link)); err != nil {
+		t.Fatal(err)
+	}
+	reading := make(chan string, 1)
+	go func() {
+		data, err := os.ReadFile(pipe)
+		reading <- fmt.Sprint(string(data), err)
+	}()
+	nobody := func(text string) { t.Error(text) }
+	if err := unpack(one(), "src", pipe, nobody); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-reading; got != "1<nil>" {
+		t.Errorf("out of the pipe came %q", got)
+	}
+	if err := unpack(one(), "src", link, nobody); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(real); string(data) != "1" {
+		t.Errorf("behind the link is %q, %v", data, err)
+	}
+	folder := archiveOf(t, []entry{{tar.TypeDir, "./src/", "", ""}})
+	if err := unpack(folder, "src", pipe, nobody); err == nil || !strings.Contains(err.Error(), "neither file nor folder") {
+		t.Errorf("a folder on a pipe: %v", err)
+	}
+	below := archiveOf(t, []entry{{tar.TypeReg, "./src/pipe", "", "1"}})
+	if err := unpack(below, "src", top, nobody); err == nil || !strings.Contains(err.Error(), "neither file nor folder") {
+		t.Errorf("a file on a pipe of its name: %v", err)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("the pipe has become %v, %v", info, err)
+	}
+}
+
+// A file gets no more rights than those to read, write and run it.
+func TestUnpackGivesNoMoreRights(t *testing.T) {
+	var data bytes.Buffer
+	w := tar.NewWriter(&data)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "./src", Mode: 0o6755, Uid: 12345, Gid: 12345}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(t.TempDir(), "dst")
+	if err := unpack(&data, "src", target, func(text string) { t.Error(text) }); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t); info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 || owner.Uid != uint32(os.Getuid()) {
+		t.Errorf("it has mode %v and owner %d", info.Mode(), owner.Uid)
+	}
+}
+
+func TestPathsIn(t *testing.T) {
+	const listing = "./\n../\n.hidden\nbin/\nbig file\nevil\x1b[2J\nlib/\n"
+	const space, noSpace = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	for name, test := range map[string]struct {
+		begun     string
+		want      []string
+		directive cobra.ShellCompDirective
+	}{
+		"all but what is hidden":        {"", []string{"web:/bin/", "web:/big file", "web:/lib/"}, space},
+		"several have begun so":         {"bi", []string{"web:/bin/", "web:/big file"}, space},
+		"a folder, in which it goes on": {"l", []string{"web:/lib/"}, noSpace},
+		"a file, which is all":          {"big", []string{"web:/big file"}, space},
+		"what is hidden":                {".h", []string{"web:/.hidden"}, space},
+		"nothing":                       {"x", nil, space},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, directive := pathsIn(listing, "web:/", test.begun)
+			if diff := cmp.Diff(test.want, got); diff != "" || directive != test.directive {
+				t.Errorf("directive %d, want %d; paths (-want +got):\n%s", directive, test.directive, diff)
 			}
 		})
 	}

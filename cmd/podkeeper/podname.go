@@ -86,14 +86,21 @@ func noPod(namespace, name string) error {
 // completeContainers lets a shell complete -c with the containers of the pod that the
 // command names.
 func (c *cli) completeContainers(cmd *cobra.Command, l *location, namespace *string) {
+	c.completeContainersOf(cmd, l, namespace, func(arg string) string { return arg })
+}
+
+// completeContainersOf does that for the pod that podOf finds in an argument.
+func (c *cli) completeContainersOf(cmd *cobra.Command, l *location, namespace *string, podOf func(arg string) string) {
 	complete := func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		state, err := c.quickState(cmd.Context(), l)
-		if err != nil || len(args) == 0 {
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var names []string
-		for _, p := range named(state, *namespace, args[0]) {
-			names = append(names, containerNames(p)...)
+		for _, arg := range args {
+			for _, p := range named(state, *namespace, podOf(arg)) {
+				names = append(names, containerNames(p)...)
+			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -32,6 +32,9 @@ it runs; edit it, and what must restart restarts; remove it, and it is gone.
 		Args:          noSuchCommand,
 		RunE:          showHelp,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cmd.Name() == cobra.ShellCompRequestCmd {
+				return nil // the flags of what is completed are read later
+			}
 			if *l, err = l.complete(); err != nil {
 				return usage(cmd.CommandPath(), err)
 			}
