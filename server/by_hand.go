@@ -29,7 +29,7 @@ func handleByHand(mux *http.ServeMux, a Answers) {
 		})
 	}
 	on("restart", func(r *http.Request, key pod.Key) error {
-		return a.Restart(r.Context(), key, r.FormValue("container"))
+		return a.Restart(r.Context(), key, r.URL.Query().Get("container"))
 	})
 	on("stop", func(r *http.Request, key pod.Key) error { return a.Stop(r.Context(), key) })
 	on("start", func(r *http.Request, key pod.Key) error { return a.Start(r.Context(), key) })

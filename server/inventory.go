@@ -132,12 +132,14 @@ type Inventory struct {
 // what went wrong.
 func handleInventory(mux *http.ServeMux, inv Inventory) {
 	mux.HandleFunc("GET /v1/objects", answering(func(r *http.Request) (any, error) {
-		return inv.Objects(r.Context(), pod.ObjectKind(r.FormValue("kind")), r.FormValue("data") == "true")
+		query := r.URL.Query()
+		return inv.Objects(r.Context(), pod.ObjectKind(query.Get("kind")), query.Get("data") == "true")
 	}))
 	mux.HandleFunc("GET /v1/images", answering(func(r *http.Request) (any, error) { return inv.Images(r.Context()) }))
 	mux.HandleFunc("GET /v1/node", answering(func(r *http.Request) (any, error) { return inv.Node(r.Context()) }))
 	mux.HandleFunc("POST /v1/gc", answering(func(r *http.Request) (any, error) {
-		is := func(name string) bool { return r.FormValue(name) == "true" }
+		query := r.URL.Query()
+		is := func(name string) bool { return query.Get(name) == "true" }
 		return inv.Collect(r.Context(), Collection{Containers: is("containers"), Images: is("images"), All: is("all"), DryRun: is("dryRun")})
 	}))
 	mux.HandleFunc("POST /v1/images/pull", func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +150,7 @@ func handleInventory(mux *http.ServeMux, inv Inventory) {
 			_ = enc.Encode(p)
 			_ = flush.Flush()
 		}
-		id, err := inv.Pull(r.Context(), r.FormValue("image"), say)
+		id, err := inv.Pull(r.Context(), r.URL.Query().Get("image"), say)
 		last := Progress{ID: id}
 		if err != nil {
 			last.Error = err.Error()

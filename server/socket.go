@@ -94,8 +94,9 @@ func Handler(a Answers) http.Handler {
 // newer answers with what is newer than the revision that the request names.
 func newer[T any](answer func(ctx context.Context, after uint64) (T, error), write func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		after, err := strconv.ParseUint(r.FormValue("after"), 10, 64)
-		if err != nil && r.FormValue("after") != "" {
+		text := r.URL.Query().Get("after")
+		after, err := strconv.ParseUint(text, 10, 64)
+		if err != nil && text != "" {
 			http.Error(w, "after: want a revision", http.StatusBadRequest)
 			return
 		}
