@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/podkeeper/podkeeper/reconcile"
+	"github.com/podkeeper/podkeeper/server/kubeletapi"
 )
 
 func TestWhereTheSecurePortIs(t *testing.T) {
@@ -92,6 +98,29 @@ func TestConnectionsAreKeptAlive(t *testing.T) {
 	if option(unix.SOL_SOCKET, unix.SO_KEEPALIVE) == 0 || idle+every*times > 60 {
 		t.Errorf("it is given up after %d s and %d times %d s, want within a minute", idle, times, every)
 	}
+}
+
+// Healthz answers while the loop hangs, and says so; what does not need the loop is well.
+func TestHealthzWhileTheLoopHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quiet := slog.New(slog.DiscardHandler)
+		p := &parts{loop: reconcile.New(reconcile.Config{}, reconcile.Deps{Log: quiet})} // which nobody runs
+		h := kubeletapi.Healthz(kubeletapi.Answers{SyncLoop: p.syncLoop}, quiet)
+		for path, want := range map[string]string{
+			"/healthz":          "500 [+]ping ok\n[+]log ok\n[-]syncloop failed: the loop does not answer for 10s\nhealthz check failed\n",
+			"/healthz/syncloop": "500 [-]syncloop failed: the loop does not answer for 10s\nhealthz check failed\n",
+			"/healthz/ping":     "200 ok",
+		} {
+			began, w := time.Now(), httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			if got := fmt.Sprint(w.Code, " ", w.Body); got != want {
+				t.Errorf("%s: %q, want %q", path, got, want)
+			}
+			if took := time.Since(began); took > loopAnswers {
+				t.Errorf("%s took %s", path, took)
+			}
+		}
+	})
 }
 
 func TestWhenTheLoopIsIll(t *testing.T) {
