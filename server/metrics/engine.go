@@ -32,9 +32,9 @@ type pulling struct {
 	images map[string]runtime.PullProgress
 }
 
-// did counts a call. Errors of the classes in fine are answers.
-func (e Engine) did(operation string, began time.Time, err error, fine ...error) {
-	c := e.c
+// did counts a call when it returns. Errors of the classes in fine are answers.
+func (e Engine) did(operation string, began time.Time, returned *error, fine ...error) {
+	c, err := e.c, *returned
 	c.operations.WithLabelValues(operation).Inc()
 	c.operationTook.WithLabelValues(operation).Observe(time.Since(began).Seconds())
 	for _, f := range fine {
@@ -51,7 +51,7 @@ func (e Engine) did(operation string, began time.Time, err error, fine ...error)
 func (e Engine) List(ctx context.Context) ([]runtime.Summary, error) {
 	began := time.Now()
 	list, err := e.Runtime.List(ctx)
-	e.did("list_containers", began, err)
+	e.did("list_containers", began, &err)
 	e.c.relist.Observe(time.Since(began).Seconds())
 	l := &e.c.listing
 	l.mu.Lock()
@@ -67,99 +67,75 @@ func (e Engine) List(ctx context.Context) ([]runtime.Summary, error) {
 }
 
 // Inspect is that of runtime.Runtime.
-func (e Engine) Inspect(ctx context.Context, id string) (runtime.Container, error) {
-	began := time.Now()
-	c, err := e.Runtime.Inspect(ctx, id)
-	e.did("container_status", began, err, runtime.ErrNotFound)
-	return c, err
+func (e Engine) Inspect(ctx context.Context, id string) (_ runtime.Container, err error) {
+	defer e.did("container_status", time.Now(), &err, runtime.ErrNotFound)
+	return e.Runtime.Inspect(ctx, id)
 }
 
 // EnsureSandbox is that of runtime.Runtime.
-func (e Engine) EnsureSandbox(ctx context.Context, s runtime.SandboxSpec) (runtime.Container, error) {
-	began := time.Now()
-	c, err := e.Runtime.EnsureSandbox(ctx, s)
-	e.did("run_podsandbox", began, err)
-	return c, err
+func (e Engine) EnsureSandbox(ctx context.Context, s runtime.SandboxSpec) (_ runtime.Container, err error) {
+	defer e.did("run_podsandbox", time.Now(), &err)
+	return e.Runtime.EnsureSandbox(ctx, s)
 }
 
 // EnsureContainer is that of runtime.Runtime.
-func (e Engine) EnsureContainer(ctx context.Context, s runtime.ContainerSpec) (string, error) {
-	began := time.Now()
-	id, err := e.Runtime.EnsureContainer(ctx, s)
-	e.did("create_container", began, err)
-	return id, err
+func (e Engine) EnsureContainer(ctx context.Context, s runtime.ContainerSpec) (_ string, err error) {
+	defer e.did("create_container", time.Now(), &err)
+	return e.Runtime.EnsureContainer(ctx, s)
 }
 
 // Start is that of runtime.Runtime.
-func (e Engine) Start(ctx context.Context, id string) error {
-	began := time.Now()
-	err := e.Runtime.Start(ctx, id)
-	e.did("start_container", began, err)
-	return err
+func (e Engine) Start(ctx context.Context, id string) (err error) {
+	defer e.did("start_container", time.Now(), &err)
+	return e.Runtime.Start(ctx, id)
 }
 
 // Stop is that of runtime.Runtime.
-func (e Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
-	began := time.Now()
-	err := e.Runtime.Stop(ctx, id, grace)
-	e.did("stop_container", began, err)
-	return err
+func (e Engine) Stop(ctx context.Context, id string, grace time.Duration) (err error) {
+	defer e.did("stop_container", time.Now(), &err)
+	return e.Runtime.Stop(ctx, id, grace)
 }
 
 // Remove is that of runtime.Runtime.
-func (e Engine) Remove(ctx context.Context, id string) error {
-	began := time.Now()
-	err := e.Runtime.Remove(ctx, id)
-	e.did("remove_container", began, err)
-	return err
+func (e Engine) Remove(ctx context.Context, id string) (err error) {
+	defer e.did("remove_container", time.Now(), &err)
+	return e.Runtime.Remove(ctx, id)
 }
 
 // UpdateResources is that of runtime.Runtime.
-func (e Engine) UpdateResources(ctx context.Context, id string, r runtime.Resources) error {
-	began := time.Now()
-	err := e.Runtime.UpdateResources(ctx, id, r)
-	e.did("update_container", began, err)
-	return err
+func (e Engine) UpdateResources(ctx context.Context, id string, r runtime.Resources) (err error) {
+	defer e.did("update_container", time.Now(), &err)
+	return e.Runtime.UpdateResources(ctx, id, r)
 }
 
 // Exec is that of runtime.Runtime.
-func (e Engine) Exec(ctx context.Context, id string, command []string, most int) (runtime.ExecResult, error) {
-	began := time.Now()
-	r, err := e.Runtime.Exec(ctx, id, command, most)
-	e.did("exec_sync", began, err, context.DeadlineExceeded, context.Canceled)
-	return r, err
+func (e Engine) Exec(ctx context.Context, id string, command []string, most int) (_ runtime.ExecResult, err error) {
+	defer e.did("exec_sync", time.Now(), &err, context.DeadlineExceeded, context.Canceled)
+	return e.Runtime.Exec(ctx, id, command, most)
 }
 
 // Image is that of runtime.Runtime.
-func (e Engine) Image(ctx context.Context, ref string) (runtime.ImageInfo, error) {
-	began := time.Now()
-	i, err := e.Runtime.Image(ctx, ref)
-	e.did("image_status", began, err, runtime.ErrImageNotFound)
-	return i, err
+func (e Engine) Image(ctx context.Context, ref string) (_ runtime.ImageInfo, err error) {
+	defer e.did("image_status", time.Now(), &err, runtime.ErrImageNotFound)
+	return e.Runtime.Image(ctx, ref)
 }
 
 // Images is that of runtime.Runtime.
-func (e Engine) Images(ctx context.Context) ([]runtime.StoredImage, error) {
-	began := time.Now()
-	list, err := e.Runtime.Images(ctx)
-	e.did("list_images", began, err)
-	return list, err
+func (e Engine) Images(ctx context.Context) (_ []runtime.StoredImage, err error) {
+	defer e.did("list_images", time.Now(), &err)
+	return e.Runtime.Images(ctx)
 }
 
 // RemoveImage is that of runtime.Runtime.
-func (e Engine) RemoveImage(ctx context.Context, id string) error {
-	began := time.Now()
-	err := e.Runtime.RemoveImage(ctx, id)
-	e.did("remove_image", began, err, runtime.ErrInUse)
-	return err
+func (e Engine) RemoveImage(ctx context.Context, id string) (err error) {
+	defer e.did("remove_image", time.Now(), &err, runtime.ErrInUse)
+	return e.Runtime.RemoveImage(ctx, id)
 }
 
 // Features is that of runtime.Runtime.
-func (e Engine) Features(ctx context.Context) (runtime.Features, error) {
-	began := time.Now()
-	f, err := e.Runtime.Features(ctx)
-	e.did("status", began, err)
-	return f, err
+func (e Engine) Features(ctx context.Context) (_ runtime.Features, err error) {
+	defer e.did("status", time.Now(), &err)
+	return e.Runtime.Features(ctx)
 }
 
 // Pull is that of runtime.Runtime. How far it is can be read as long as it goes on.
@@ -179,39 +155,31 @@ func (e Engine) Pull(ctx context.Context, ref string, auth runtime.Auth, progres
 	p.mu.Lock()
 	delete(p.images, ref)
 	p.mu.Unlock()
-	e.did("pull_image", began, err)
+	e.did("pull_image", began, &err)
 	e.c.pulls.WithLabelValues(result(err)).Inc()
 	return err
 }
 
 // ExecStream is that of runtime.Runtime.
-func (e Engine) ExecStream(ctx context.Context, id string, command []string, s runtime.Streams) (int, error) {
-	began := time.Now()
-	code, err := e.Runtime.ExecStream(ctx, id, command, s)
-	e.did("exec", began, err, context.DeadlineExceeded, context.Canceled)
-	return code, err
+func (e Engine) ExecStream(ctx context.Context, id string, command []string, s runtime.Streams) (_ int, err error) {
+	defer e.did("exec", time.Now(), &err, context.DeadlineExceeded, context.Canceled)
+	return e.Runtime.ExecStream(ctx, id, command, s)
 }
 
 // Attach is that of runtime.Runtime.
-func (e Engine) Attach(ctx context.Context, id string, s runtime.Streams) error {
-	began := time.Now()
-	err := e.Runtime.Attach(ctx, id, s)
-	e.did("attach", began, err, context.DeadlineExceeded, context.Canceled)
-	return err
+func (e Engine) Attach(ctx context.Context, id string, s runtime.Streams) (err error) {
+	defer e.did("attach", time.Now(), &err, context.DeadlineExceeded, context.Canceled)
+	return e.Runtime.Attach(ctx, id, s)
 }
 
 // LogTail is that of runtime.Runtime.
-func (e Engine) LogTail(ctx context.Context, id string, lines, bytes int) ([]byte, error) {
-	began := time.Now()
-	text, err := e.Runtime.LogTail(ctx, id, lines, bytes)
-	e.did("log_tail", began, err, runtime.ErrNotFound)
-	return text, err
+func (e Engine) LogTail(ctx context.Context, id string, lines, bytes int) (_ []byte, err error) {
+	defer e.did("log_tail", time.Now(), &err, runtime.ErrNotFound)
+	return e.Runtime.LogTail(ctx, id, lines, bytes)
 }
 
 // Logs is that of runtime.Runtime.
-func (e Engine) Logs(ctx context.Context, id string, q runtime.LogQuery, out io.Writer) error {
-	began := time.Now()
-	err := e.Runtime.Logs(ctx, id, q, out)
-	e.did("logs", began, err, runtime.ErrNotFound, context.DeadlineExceeded, context.Canceled)
-	return err
+func (e Engine) Logs(ctx context.Context, id string, q runtime.LogQuery, out io.Writer) (err error) {
+	defer e.did("logs", time.Now(), &err, runtime.ErrNotFound, context.DeadlineExceeded, context.Canceled)
+	return e.Runtime.Logs(ctx, id, q, out)
 }
