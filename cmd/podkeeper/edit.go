@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -62,9 +64,10 @@ func (c *cli) edit(ctx context.Context, l location, namespace, name string, a ap
 		c.err.printf("Edit cancelled, no changes made.\n")
 		return os.Remove(copied)
 	}
-	// A Ctrl-C in the editor was the editor's.
-	quiet := context.WithoutCancel(ctx)
-	state, err := c.askReady(quiet, l)
+	// A Ctrl-C in the editor was the editor's; from now on it is ours.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	state, err := c.askReady(ctx, l)
 	if err != nil {
 		return kept(err)
 	}
@@ -104,8 +107,12 @@ func (c *cli) editCopy(file string, data []byte) (path string, after []byte, err
 		}
 	}
 	// By a shell, since the variable may have arguments, and quotes. It has the terminal
-	// itself, and lives until it ends: a Ctrl-C is its own.
-	editor := exec.Command("sh", "-c", command+` "$1"`, "sh", f.Name())
+	// itself, and lives until it ends: the keys that interrupt are its own, and no end of
+	// us or of the shell. Ignored there they would be in the editor, too.
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, os.Interrupt, syscall.SIGQUIT)
+	defer signal.Stop(keys)
+	editor := exec.Command("sh", "-c", "trap : INT QUIT; "+command+` "$1"`, "sh", f.Name())
 	editor.Stdin, editor.Stdout, editor.Stderr = c.in, c.out.w, c.err.w
 	if err := editor.Run(); err != nil {
 		return "", nil, &failure{code: exitFailed, err: fmt.Errorf("editor %s: %w", command, err), hint: "Name another with $EDITOR. The copy is kept in " + f.Name() + "."}

@@ -99,6 +99,8 @@ func (c *cli) talk(ctx context.Context, l location, f talkFlags, verb, name stri
 	}
 	code, err := c.converse(ctx, l, verb, where, command, s)
 	switch {
+	case err != nil && errors.Is(err, ctx.Err()):
+		return codeError(exitInterrupted)
 	case err != nil:
 		return ownError(err)
 	case code != 0:
