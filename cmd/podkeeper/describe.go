@@ -46,19 +46,27 @@ several kinds can be named as KIND/NAME.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			state, err := c.ask(cmd.Context(), *l)
+			if err != nil {
+				return err
+			}
+			happened, err := c.events(cmd.Context(), *l)
+			if err != nil {
+				return err
+			}
+			c.caution(state)
 			for at, name := range args {
-				state, p, err := c.theOne(cmd.Context(), *l, namespace, name)
+				p, ok, err := onePod(state, namespace, name)
 				if err != nil {
 					return err
 				}
-				happened, err := c.eventsOf(cmd.Context(), *l, p)
-				if err != nil {
-					return err
+				if !ok {
+					return noPod(namespace, name)
 				}
 				if at > 0 {
 					c.out.printf("\n\n")
 				}
-				describePod(c.out, state, p, happened, c.now())
+				describePod(c.out, state, p, eventsOf(happened, p), c.now())
 			}
 			return nil
 		},

@@ -13,27 +13,30 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/server"
 )
 
 // describeOthers adds what can be described beside pods.
 func (c *cli) describeOthers(cmd *cobra.Command, l *location) {
-	add := func(k *kind, of pod.ObjectKind, about string) {
+	add := func(k *kind, about string) {
 		var namespace string
 		sub := &cobra.Command{
 			Use: k.singular + " NAME", Aliases: slices.Concat([]string{k.plural}, k.short), Short: about, Args: oneArg(k.singular),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return c.describeObject(cmd.Context(), *l, k, of, namespace, args[0])
+				i, err := c.theItem(cmd.Context(), *l, k, namespace, args[0])
+				if err == nil {
+					describeObject(c.out, i.said.(server.Object))
+				}
+				return err
 			},
 		}
 		namespaceFlags(sub, &namespace)
 		sub.ValidArgsFunction = c.completeNames(l, k, &namespace)
 		cmd.AddCommand(sub)
 	}
-	add(configMapsKind(), pod.ConfigMap, "Tell all about a ConfigMap, its data too")
-	add(secretsKind(), pod.Secret, "Tell all about a Secret but its values")
-	add(claimsKind(), pod.PersistentVolumeClaim, "Tell all about a claim and its folder")
+	add(configMapsKind(), "Tell all about a ConfigMap, its data too")
+	add(secretsKind(), "Tell all about a Secret but its values")
+	add(claimsKind(), "Tell all about a claim and its folder")
 	cmd.AddCommand(c.describeVolumeCommand(l), c.describeNodeCommand(l))
 }
 
@@ -47,9 +50,9 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// theItem asks for the one item that a name means.
+// theItem asks for the one item that a name means, and for all about it.
 func (c *cli) theItem(ctx context.Context, l location, k *kind, namespace, name string) (item, error) {
-	g := &getList{cli: c, kind: k, names: []string{name}, namespace: namespace}
+	g := &getList{cli: c, kind: k, names: []string{name}, namespace: namespace, format: asJSON}
 	items, err := g.ask(ctx, l)
 	if err != nil {
 		return item{}, err
@@ -65,25 +68,6 @@ func (c *cli) theItem(ctx context.Context, l location, k *kind, namespace, name 
 		}
 	}
 	return items[0], nil
-}
-
-func (c *cli) describeObject(ctx context.Context, l location, k *kind, of pod.ObjectKind, namespace, name string) error {
-	i, err := c.theItem(ctx, l, k, namespace, name)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	found, err := server.NewClient(l.socket).Objects(ctx, of, true)
-	if err != nil {
-		return askError(l, err)
-	}
-	at := slices.IndexFunc(found.Items, func(o server.Object) bool { return o.Namespace == i.namespace && o.Name == i.name })
-	if at < 0 {
-		return fmt.Errorf("%s %q was removed", k.singular, name)
-	}
-	describeObject(c.out, found.Items[at])
-	return nil
 }
 
 func describeObject(out *stream, o server.Object) {
@@ -172,14 +156,12 @@ func (c *cli) describeNodeCommand(l *location) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
-			defer cancel()
-			happened, err := server.NewClient(l.socket).Events(ctx, 0)
+			happened, err := c.events(cmd.Context(), *l)
 			if err != nil {
-				return askError(*l, err)
+				return err
 			}
 			c.caution(state)
-			events := slices.DeleteFunc(happened.Items, func(e v1.Event) bool { return e.InvolvedObject.Kind != "Node" })
+			events := slices.DeleteFunc(happened, func(e v1.Event) bool { return e.InvolvedObject.Kind != "Node" })
 			describeNode(c.out, i[0].object.(*v1.Node), state, events, c.now())
 			return nil
 		},

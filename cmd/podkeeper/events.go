@@ -89,14 +89,22 @@ func lastSeen(e v1.Event, now time.Time) string {
 	return text
 }
 
-// eventsOf returns what happened to a pod.
-func (c *cli) eventsOf(ctx context.Context, l location, p server.Pod) ([]v1.Event, error) {
+// events asks the agent for what happened.
+func (c *cli) events(ctx context.Context, l location) ([]v1.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	found, err := server.NewClient(l.socket).Events(ctx, 0)
-	return slices.DeleteFunc(found.Items, func(e v1.Event) bool {
-		return e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.UID != p.Pod.UID
-	}), askError(l, err)
+	return found.Items, askError(l, err)
+}
+
+// eventsOf returns what of it happened to a pod.
+func eventsOf(all []v1.Event, p server.Pod) (list []v1.Event) {
+	for _, e := range all {
+		if e.InvolvedObject.Kind == "Pod" && e.InvolvedObject.UID == p.Pod.UID {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // describeEvents tells what happened to a pod, under kubectl's columns.

@@ -77,9 +77,13 @@ ctrl-p ctrl-q does.`,
 
 // talk is exec or attach.
 func (c *cli) talk(ctx context.Context, l location, f talkFlags, verb, name string, command []string) error {
+	own := ownError
+	if verb != "exec" {
+		own = func(err error) error { return err }
+	}
 	where, err := c.containerOf(ctx, l, f.namespace, name, f.container)
 	if err != nil {
-		return ownError(err)
+		return own(err)
 	}
 	s := runtime.Streams{Stdout: c.out, Stderr: c.err}
 	if f.stdin {
@@ -94,7 +98,7 @@ func (c *cli) talk(ctx context.Context, l location, f talkFlags, verb, name stri
 		case errors.Is(err, errNoTerminal):
 			c.err.printf("Standard input is no terminal: there is none in the container, either.\n")
 		default:
-			return ownError(err)
+			return own(err)
 		}
 	}
 	code, err := c.converse(ctx, l, verb, where, command, s)
@@ -102,7 +106,7 @@ func (c *cli) talk(ctx context.Context, l location, f talkFlags, verb, name stri
 	case err != nil && errors.Is(err, ctx.Err()):
 		return codeError(exitInterrupted)
 	case err != nil:
-		return ownError(err)
+		return own(err)
 	case code != 0:
 		return codeError(code)
 	default:
@@ -119,16 +123,17 @@ func (c *cli) converse(ctx context.Context, l location, verb string, where targe
 	return wire.Talk(ctx, conn, s)
 }
 
-// ownError is an error of a command whose exit codes are those of containers.
+// ownError is an error of a command whose exit codes are those of containers: whatever
+// went wrong, it is not taken for one of these.
 func ownError(err error) error {
-	var known *failure
-	if errors.As(err, &known) && known.code == exitFailed {
-		return &failure{code: exitOwn, err: known.err, hint: known.hint}
-	}
-	if known != nil || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &failure{code: exitOwn, err: err}
+	own := &failure{code: exitOwn, err: err}
+	if known, ok := errors.AsType[*failure](err); ok {
+		own.err, own.hint = known.err, known.hint
+	}
+	return own
 }
 
 // target is one container, or a pod where the name is "".

@@ -58,6 +58,8 @@ type item struct {
 	// age; "" is the row itself.
 	look   string
 	object any
+	// said is what the agent said of it, where object has less.
+	said any
 }
 
 // names of a kind that people may give.

@@ -67,7 +67,7 @@ func listObjects(of pod.ObjectKind, row func(server.Object) []cell, object func(
 		found, err := client.Objects(ctx, of, full)
 		l := listing{revision: revision}
 		for _, o := range found.Items {
-			i := item{namespace: o.Namespace, name: o.Name, row: row(o), object: object(o)}
+			i := item{namespace: o.Namespace, name: o.Name, row: row(o), object: object(o), said: o}
 			if o.Claim != nil {
 				i.wide = cells(o.Claim.Reclaim, o.Claim.Path, where(o))
 			} else {

@@ -137,7 +137,7 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- server.Serve(ctx, listener, server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory(), Kubelet: http.HandlerFunc(s.page)}), slog.New(slog.DiscardHandler))
+		ended <- server.Serve(ctx, listener, s.handler(), slog.New(slog.DiscardHandler))
 	}()
 	once := sync.OnceValue(func() error {
 		cancel()
@@ -151,6 +151,10 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 		return err
 	}
 	s.env.Defer(func() { _ = once() })
+}
+
+func (s *stateServer) handler() http.Handler {
+	return server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory(), Kubelet: http.HandlerFunc(s.page)})
 }
 
 // servePage has a path of the kubelet API answered with a file.

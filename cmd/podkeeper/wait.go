@@ -166,12 +166,7 @@ func (w *wait) run(ctx context.Context, l location) error {
 	if w.goal != "exit" || err == nil || errors.As(err, &silent) || ctx.Err() != nil {
 		return err
 	}
-	own := &failure{code: exitOwn, err: err}
-	var known *failure
-	if errors.As(err, &known) {
-		own.hint = known.hint
-	}
-	return own
+	return ownError(err)
 }
 
 // wait looks once however short the time is, then after each change.
