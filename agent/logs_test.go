@@ -42,7 +42,7 @@ func TestLogsThroughRotation(t *testing.T) {
 	w.cfg.Docker.LogMaxSize, w.cfg.Docker.LogMaxFiles = 4<<10, 200
 	const lines = 2000
 	w.write("chatty.yaml", manifest("{name: chatty}", fmt.Sprintf(
-		`{name: app, image: "busybox:stable", command: ["sh", "-c", "until [ -e /go/go ]; do usleep 20000; done; i=0; while [ $i -lt %d ]; do echo line $i of what is written; i=$((i+1)); done"], volumeMounts: [{name: go, mountPath: /go}]}`, lines))+
+		`{name: app, image: "busybox:stable", command: ["sh", "-c", "until [ -e /go/go ]; do usleep 20000; done; i=0; while [ $i -lt %d ]; do echo line $i of what is written; i=$((i+1)); done; until [ -e /go/end ]; do usleep 20000; done"], volumeMounts: [{name: go, mountPath: /go}]}`, lines))+
 		"  restartPolicy: Never\n  volumes: [{name: go, hostPath: {path: "+w.path("go")+"}}]\n")
 	mkdir(t, w.path("go"))
 	w.start()
@@ -57,6 +57,12 @@ func TestLogsThroughRotation(t *testing.T) {
 		})
 	}
 	writeFile(t, w.path("go/go"), "")
+	// Of what is still in its pipe ten seconds after its end the engine writes nothing.
+	w.poll("the engine has written all of it", func() bool {
+		got, err := w.logs("chatty/app", url.Values{"tailLines": {"1"}})
+		return err == nil && got == counted(lines-1, lines)
+	})
+	writeFile(t, w.path("go/end"), "")
 	followers.Wait()
 	files, err := filepath.Glob("/var/lib/docker/containers/" + id + "/*-json.log.*")
 	if err != nil || len(files) < 20 {
