@@ -36,11 +36,7 @@ func (w *Walker) Fill(p *Pod, f Files) {
 	}
 	p.Volumes = make(map[string]Usage, len(f.Volumes))
 	for name, folder := range f.Volumes {
-		u := mounted(folder)
-		if u == nil {
-			u = w.Usage(folder)
-		}
-		if u != nil {
+		if _, u := w.Volume(folder); u != nil {
 			p.Volumes[name] = *u
 		}
 	}
