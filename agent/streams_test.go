@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // secure has the world's agent serve its kubelet API over TLS, and returns what a
@@ -313,4 +315,50 @@ func sockets(t *testing.T) int {
 		}
 	}
 	return n
+}
+
+// Who holds all streams of the ports does not keep root from the socket.
+func TestStreamsOfTheSocketAreItsOwn(t *testing.T) {
+	w := newWorld(t)
+	cfg := w.secure()
+	w.cfg.API.Streams = 1
+	w.write("web.yaml", manifest("{name: web}", shell("app", "echo hello; sleep 3600")))
+	w.start()
+	w.await("it runs", running("web"))
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	const path = "/containerLogs/default/web/app"
+	ofPort := func() (io.ReadCloser, error) {
+		resp, err := client.Get(cfg.Host + path + "?follow=true")
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			resp.Body.Close()
+			return nil, errors.New(resp.Status)
+		}
+		return resp.Body, nil
+	}
+	ofSocket := func() (io.ReadCloser, error) {
+		return server.NewClient(w.cfg.Socket).Get(t.Context(), path, url.Values{"follow": {"true"}})
+	}
+	for what, follow := range map[string]func() (io.ReadCloser, error){"the port": ofPort, "the socket": ofSocket} {
+		body, err := follow()
+		if err != nil {
+			t.Fatalf("the one stream of %s: %v", what, err)
+		}
+		defer body.Close()
+		if _, err := io.ReadFull(body, make([]byte, len("hello\n"))); err != nil {
+			t.Errorf("the one stream of %s: %v", what, err)
+		}
+		if more, err := follow(); err == nil {
+			more.Close()
+			t.Errorf("%s has more streams than one", what)
+		} else if text := err.Error(); !strings.Contains(text, "429") && !strings.Contains(text, "too many streams") {
+			t.Errorf("a second stream of %s: %v", what, err)
+		}
+	}
 }

@@ -7,8 +7,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/podkeeper/podkeeper/node/netns"
 )
@@ -106,4 +109,52 @@ func TestDialElsewhere(t *testing.T) {
 	if _, err := netns.Dial(t.Context(), there.Process.Pid, "", port); !errors.Is(err, netns.ErrNotThere) {
 		t.Errorf("a process that has ended: %v", err)
 	}
+}
+
+// A port that does not answer is given up: each connection holds a thread.
+func TestDialInVain(t *testing.T) {
+	t.Parallel() // it takes as long as that
+	port := deaf(t)
+	began := time.Now()
+	conn, err := netns.Dial(t.Context(), os.Getpid(), "", port)
+	if late, ok := errors.AsType[net.Error](err); !ok || !late.Timeout() {
+		t.Errorf("%v, %v after %s, want a time-out", conn, err, time.Since(began))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := netns.Dial(ctx, os.Getpid(), "", port)
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("one that is called off: %v", err)
+	}
+}
+
+// deaf returns a port that takes in nobody: as many wait there as may.
+func deaf(t *testing.T) uint16 {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		t.Cleanup(func() { syscall.Close(fd) })
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}
+	if err == nil {
+		err = syscall.Listen(fd, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := at.(*syscall.SockaddrInet4).Port
+	waiting, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { waiting.Close() })
+	return uint16(port)
 }

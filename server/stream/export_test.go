@@ -5,3 +5,6 @@ var (
 	HungUp   = hungUp
 	Vanished = vanished
 )
+
+// MaxForwarded is the cap on the connections of one session.
+const MaxForwarded = maxForwarded

@@ -2,7 +2,10 @@ package stream_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
+	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"testing"
@@ -99,5 +102,60 @@ func TestClientOfNoManners(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// One session has so many connections at once. Who asks for one more is told, and has
+// it once another has ended.
+func TestTooManyConnections(t *testing.T) {
+	s := newServer(t)
+	dialled, hangUp := make(chan struct{}, stream.MaxForwarded+1), make(chan struct{})
+	s.dial = func(ctx context.Context, _ uint16) (net.Conn, error) {
+		dialled <- struct{}{}
+		select {
+		case <-hangUp:
+		case <-ctx.Done():
+		}
+		return nil, errors.New("hung up")
+	}
+	frames, leave := rawSPDY(t, s, "/portForward", "portforward.k8s.io")
+	defer leave()
+	connect := func(i int) {
+		for at, kind := range []string{"error", "data"} {
+			header := http.Header{"Streamtype": {kind}, "Port": {"80"}, "Requestid": {strconv.Itoa(i)}}
+			if err := frames.WriteFrame(&spdy.SynStreamFrame{StreamId: spdy.StreamId(4*i + 2*at + 1), Headers: header}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	verdict := func() string {
+		for {
+			frame, err := frames.ReadFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, ok := frame.(*spdy.DataFrame); ok && len(said.Data) > 0 {
+				return string(said.Data)
+			}
+		}
+	}
+	for i := range stream.MaxForwarded + 1 {
+		connect(i)
+	}
+	if got, want := verdict(), "error forwarding port 80: too many connections at once"; got != want {
+		t.Errorf("one of them was told %q, want %q", got, want)
+	}
+	for range stream.MaxForwarded {
+		<-dialled
+	}
+	hangUp <- struct{}{}
+	if got, want := verdict(), "error forwarding port 80: hung up"; got != want {
+		t.Errorf("one that hung up was told %q, want %q", got, want)
+	}
+	connect(stream.MaxForwarded + 1)
+	select {
+	case <-dialled:
+	case <-time.After(10 * time.Second):
+		t.Error("there is no room for another, though one has ended")
 	}
 }
