@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
@@ -253,6 +255,56 @@ func TestEnteredCommandEndsWithItsAgent(t *testing.T) {
 	got := slices.DeleteFunc(processes(t, id), func(line string) bool { return line == "[zombie]" }) // its first process reaps nobody
 	if !slices.Equal(got, []string{"sleep 1000"}) {
 		t.Errorf("there run %q", got)
+	}
+}
+
+// What a hostile container has made of its files leads no command out of it.
+func TestEnteredCommandStaysInside(t *testing.T) {
+	t.Parallel()
+	p := newPods(t, docker.Config{ExecHandler: docker.NsenterExec})
+	sandbox := p.sandbox(t, nil)
+	start := func(name string, edit func(*runtime.ContainerSpec)) string {
+		spec := p.spec(sandbox, name, busybox, "sleep", "1000")
+		edit(&spec)
+		return p.start(t, spec)
+	}
+	contained := start("contained", func(*runtime.ContainerSpec) {})
+	seeing := start("seeing", func(s *runtime.ContainerSpec) { s.HostPID = true })
+	elsewhere := start("elsewhere", func(s *runtime.ContainerSpec) { s.HostPID, s.WorkingDir = true, "/proc/self/root" })
+	outside := t.TempDir() // there is no such folder in the container
+	run := func(id string, command ...string) runtime.ExecResult {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		got, err := p.Exec(ctx, id, command, 1000)
+		if err != nil {
+			t.Fatalf("%q: %v", command, err)
+		}
+		return got
+	}
+	program := func(id, interpreter string) string {
+		t.Helper()
+		run(id, "sh", "-c", `printf "#!$0\n" >/tmp/program; chmod 755 /tmp/program`, interpreter)
+		return string(run(id, "/tmp/program").Output)
+	}
+	const isFolder, nothing = "permission denied", "no such file"
+	if got := run(elsewhere, "ls", "-d", "."+outside); got.ExitCode == 0 {
+		t.Errorf("its working directory leads it to the host: %s", got.Output)
+	}
+	for fd := range 24 {
+		if got := program(contained, fmt.Sprintf("/proc/self/fd/%d/../../../../../..%s", fd, outside)); strings.Contains(got, isFolder) {
+			t.Errorf("descriptor %d leads it to the host: %s", fd, got)
+		}
+	}
+	if got := program(seeing, fmt.Sprintf("/proc/%d/root/nothing", os.Getpid())); strings.Contains(got, nothing) {
+		t.Errorf("it may go where the host's processes are: %s", got)
+	}
+	for name, odd := range map[string]string{"fifo": "rm /etc/passwd; mkfifo /etc/passwd", "endless": "ln -sf /dev/zero /etc/group"} {
+		id := start(name, func(*runtime.ContainerSpec) {})
+		run(id, "sh", "-c", odd)
+		if got := run(id, "true"); got.ExitCode != 126 {
+			t.Errorf("after %s: %+v", odd, got)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,10 @@ func open(pid int, name string) (*container, error) {
 	}
 	if err == nil && OwnUsers(pid) {
 		err = ErrUsers
+	}
+	// While it lives its number is its own, and all that was seen is of one process.
+	if err == nil && !alive(c.process) {
+		err = ErrGone
 	}
 	if err == nil {
 		return c, nil
@@ -150,9 +155,13 @@ func (c *container) findCgroups(groups string) error {
 		case fields[1] != "":
 			c.tasks = append(c.tasks, filepath.Join(dir, "tasks"))
 		default:
-			if c.cgroup, err = os.Open(dir); err != nil {
-				return err
+			// As a mount of its own it has nothing above it: a program's path may go by
+			// what its process still holds.
+			fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+			if err != nil {
+				return fmt.Errorf("open cgroup %s: %w", dir, err)
 			}
+			c.cgroup = os.NewFile(uintptr(fd), dir)
 		}
 	}
 	if len(c.tasks) == 0 && c.cgroup == nil {
@@ -194,8 +203,50 @@ func (c *container) limit() {
 	}
 }
 
-// join takes the calling thread into the container.
-func (c *container) join() error {
+// find opens what a path is in the container. The links of /proc, which lead anywhere,
+// are not followed.
+func (c *container) find(path string, flags int) (fd int, err error) {
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for range 100 { // it gives up where something is renamed meanwhile
+		fd, err = unix.Openat2(int(c.root.Fd()), path, &how)
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// mostText is how much of a file with names is read.
+const mostText = 16 << 20
+
+// text reads a file of the container, from outside of it, nothing where there is none.
+// What may never end, or has its reader wait, is refused before it is opened.
+func (c *container) text(path string) ([]byte, error) {
+	handle, err := c.find(path, unix.O_PATH)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(handle)
+	var is unix.Stat_t
+	if err := unix.Fstat(handle, &is); err != nil || is.Mode&unix.S_IFMT != unix.S_IFREG || is.Size > mostText {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file of at most %d bytes", path, mostText))
+	}
+	file, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", handle))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, mostText))
+}
+
+// join takes the calling thread into the container, to a folder there.
+func (c *container) join(dir int) error {
 	thread := []byte(strconv.Itoa(unix.Gettid()))
 	for _, path := range c.tasks {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -222,12 +273,15 @@ func (c *container) join() error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("enter its root: %w", err)
 	}
+	if err := unix.Fchdir(dir); err != nil {
+		return fmt.Errorf("enter its working directory: %w", err)
+	}
 	unix.Umask(0o022)
 	return nil
 }
 
 // restrict takes from the calling thread what the container's processes do not have.
-// What it starts gets its capabilities, or none, by who it is.
+// What it starts has its capabilities, or none, by who it is.
 func (c *container) restrict() error {
 	last, err := lastCapability()
 	if err != nil {
@@ -248,11 +302,17 @@ func (c *container) restrict() error {
 	var sets [2]unix.CapUserData
 	err = unix.Capget(&header, &sets[0])
 	if err == nil {
-		sets[0].Inheritable, sets[1].Inheritable = 0, 0
+		// The path of its program is followed with these, and links of /proc lead out of
+		// the container who may follow them. It needs two to become who it is.
+		may := c.capabilities | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+		for i := range sets {
+			have := sets[i].Permitted & uint32(may>>(32*i))
+			sets[i] = unix.CapUserData{Effective: have, Permitted: have}
+		}
 		err = unix.Capset(&header, &sets[0])
 	}
 	if err != nil {
-		return fmt.Errorf("drop inheritable capabilities: %w", err)
+		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	if c.noNewPrivs {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

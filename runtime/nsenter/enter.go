@@ -1,6 +1,8 @@
 package nsenter
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,15 +50,28 @@ func enter(c Command) (*started, error) {
 	// Where it may not be lowered it stays as it is.
 	_ = os.WriteFile("/proc/self/oom_score_adj", into.oomScoreAdj, 0)
 	into.limit()
-	var s *started
-	onThreadOfItsOwn(func() {
-		if err = into.join(); err == nil {
-			s, err = start(c, into)
-		}
-	})
+	s, err := into.run(c)
 	if err != nil && !alive(into.process) {
 		return nil, ErrGone
 	}
+	return s, err
+}
+
+func (c *container) run(command Command) (s *started, err error) {
+	dir, err := c.find(cmp.Or(command.Dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, cannotStart(fmt.Errorf("working directory: %w", err))
+	}
+	defer unix.Close(dir)
+	who, err := c.whoIs(command.User, command.Groups)
+	if err != nil {
+		return nil, cannotStart(err)
+	}
+	onThreadOfItsOwn(func() {
+		if err = c.join(dir); err == nil {
+			s, err = start(command, c, who)
+		}
+	})
 	return s, err
 }
 
@@ -82,18 +97,7 @@ func onThreadOfItsOwn(f func()) {
 }
 
 // start starts the command from inside the container.
-func start(c Command, into *container) (*started, error) {
-	dir := c.Dir
-	if dir == "" {
-		dir = "/"
-	}
-	if err := unix.Chdir(dir); err != nil {
-		return nil, cannotStart(fmt.Errorf("working directory %s: %w", dir, err))
-	}
-	who, err := whoIs(c.User, c.Groups)
-	if err != nil {
-		return nil, cannotStart(err)
-	}
+func start(c Command, into *container, who account) (*started, error) {
 	path, err := lookPath(c.Args, c.Env)
 	if err != nil {
 		return nil, cannotStart(err)
@@ -105,7 +109,7 @@ func start(c Command, into *container) (*started, error) {
 	}
 	s := &started{}
 	if c.TTY {
-		terminal, theirs, err := openTerminal(int(who.Uid))
+		terminal, theirs, err := into.openTerminal(int(who.Uid))
 		if err != nil {
 			return nil, err
 		}
@@ -156,14 +160,21 @@ type account struct {
 }
 
 // whoIs reads the container's files: names are its own.
-func whoIs(name string, groups []string) (account, error) {
-	const passwd, group = "/etc/passwd", "/etc/group"
-	found, err := user.GetExecUserPath(name, &user.ExecUser{Home: "/"}, passwd, group)
+func (c *container) whoIs(name string, groups []string) (account, error) {
+	passwd, err := c.text("/etc/passwd")
+	if err != nil {
+		return account{}, err
+	}
+	group, err := c.text("/etc/group")
+	if err != nil {
+		return account{}, err
+	}
+	found, err := user.GetExecUser(name, &user.ExecUser{Home: "/"}, bytes.NewReader(passwd), bytes.NewReader(group))
 	if err != nil {
 		return account{}, fmt.Errorf("user %q: %w", name, err)
 	}
 	who := account{syscall.Credential{Uid: uint32(found.Uid), Gid: uint32(found.Gid)}, found.Home}
-	more, err := user.GetAdditionalGroupsPath(groups, group)
+	more, err := user.GetAdditionalGroups(groups, bytes.NewReader(group))
 	if err != nil {
 		return account{}, fmt.Errorf("groups %q: %w", groups, err)
 	}
@@ -176,9 +187,9 @@ func whoIs(name string, groups []string) (account, error) {
 
 // openTerminal makes a terminal in the container: one of the host's would have no name
 // there. ours is what its keyboard and screen would be.
-func openTerminal(owner int) (ours, theirs *os.File, err error) {
+func (c *container) openTerminal(owner int) (ours, theirs *os.File, err error) {
 	const path = "/dev/pts/ptmx"
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := c.find(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a terminal: %w", err)
 	}
