@@ -62,27 +62,22 @@ func Open() (*Program, error) {
 		return nil, errors.New("only root can enter the namespaces of a container")
 	}
 	// A container may get hold of what enters it, and write to it. On a mount of its own
-	// that is read-only it cannot; kernels before 5.12 have none.
+	// that is read-only it cannot.
 	fd, err := unix.OpenTree(unix.AT_FDCWD, "/proc/self/exe", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err == nil {
-		file := os.NewFile(uintptr(fd), "this program")
 		if err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err == nil {
-			return &Program{path: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), file: file}, nil
+			return &Program{path: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), file: os.NewFile(uintptr(fd), "this program")}, nil
 		}
-		file.Close()
+		unix.Close(fd)
 	}
-	if !errors.Is(err, unix.ENOSYS) {
-		return nil, fmt.Errorf("mount this program read-only: %w", err)
+	if errors.Is(err, unix.ENOSYS) {
+		return nil, fmt.Errorf("it takes Linux 5.12 to enter containers safely: %w", err)
 	}
-	return &Program{path: "/proc/self/exe"}, nil
+	return nil, fmt.Errorf("mount this program read-only: %w", err)
 }
 
 // Close lets go of the program.
-func (p *Program) Close() {
-	if p.file != nil {
-		p.file.Close()
-	}
-}
+func (p *Program) Close() { p.file.Close() }
 
 // endTime is how long a command that was killed, and what entered for it, may take.
 const endTime = 10 * time.Second
