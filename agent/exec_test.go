@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/server/stream/streamtest"
 )
 
 // Probes, hooks and the kubelet API run their commands without the engine where the
@@ -31,7 +32,7 @@ func TestNsenter(t *testing.T) {
 	writeFile(t, dir+"/well", "")
 	w.await("it is ready", ready("web", "app", true))
 	query := url.Values{"command": {"sh", "-c", "cat; sleep 4711"}, "input": {"1"}, "output": {"1"}, "error": {"1"}}
-	for how, e := range executors(t, cfg, "/exec/default/web/app", query) {
+	for how, e := range streamtest.Executors(t, cfg, "/exec/default/web/app", query) {
 		out := newSink()
 		ended := make(chan error, 1)
 		go func() {

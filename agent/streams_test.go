@@ -19,13 +19,11 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
-	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/podkeeper/podkeeper/server"
+	"github.com/podkeeper/podkeeper/server/stream/streamtest"
 )
 
 // secure has the world's agent serve its kubelet API over TLS, and returns what a
@@ -44,25 +42,6 @@ func (w *world) secure() *rest.Config {
 		Host: fmt.Sprintf("https://127.0.0.1:%d", port), BearerToken: token,
 		TLSClientConfig: rest.TLSClientConfig{Insecure: true},
 	}
-}
-
-// executors are the two ways in which kubectl speaks.
-func executors(t *testing.T, cfg *rest.Config, path string, query url.Values) map[string]remotecommand.Executor {
-	t.Helper()
-	to, err := url.Parse(cfg.Host + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.RawQuery = query.Encode()
-	spdy, err := remotecommand.NewSPDYExecutor(cfg, http.MethodPost, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	websocket, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]remotecommand.Executor{"SPDY": spdy, "WebSocket": websocket}
 }
 
 // kubectl's own code drives exec, attach and port-forward on the secure port.
@@ -102,7 +81,7 @@ func TestStreams(t *testing.T) {
 			query.Set("error", "1")
 			opts.Stderr = io.Discard
 		}
-		for how := range executors(t, cfg, test.path, query) {
+		for how := range streamtest.Executors(t, cfg, test.path, query) {
 			var out bytes.Buffer
 			opts.Stdout = &out
 			if test.stdin != nil {
@@ -112,7 +91,7 @@ func TestStreams(t *testing.T) {
 			if test.tty {
 				opts.TerminalSizeQueue = &terminal{size: &remotecommand.TerminalSize{Width: 100, Height: 40}}
 			}
-			err := executors(t, cfg, test.path, query)[how].StreamWithContext(t.Context(), opts)
+			err := streamtest.Executors(t, cfg, test.path, query)[how].StreamWithContext(t.Context(), opts)
 			var exit exec.ExitError
 			if test.code == 0 && err != nil || test.code != 0 && (!errors.As(err, &exit) || exit.ExitStatus() != test.code) {
 				t.Errorf("%s by %s: %v, want exit code %d", name, how, err, test.code)
@@ -170,7 +149,7 @@ func post(t *testing.T, cfg *rest.Config, path string) string {
 }
 
 func attachTo(t *testing.T, cfg *rest.Config) {
-	for how, executor := range executors(t, cfg, "/attach/default/web/in", url.Values{"input": {"1"}, "output": {"1"}}) {
+	for how, executor := range streamtest.Executors(t, cfg, "/attach/default/web/in", url.Values{"input": {"1"}, "output": {"1"}}) {
 		input, keyboard := io.Pipe()
 		screen, output := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -192,36 +171,8 @@ func attachTo(t *testing.T, cfg *rest.Config) {
 }
 
 func forwardTo(t *testing.T, cfg *rest.Config) {
-	to, err := url.Parse(cfg.Host + "/portForward/default/web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, upgrader, err := spdy.RoundTripperFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tunnel, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for how, dialer := range map[string]httpstream.Dialer{
-		"SPDY": spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), "tunnel": tunnel,
-	} {
-		stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:8080", "0:1"}, stopped, ready, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() { ended <- f.ForwardPorts() }()
-		select {
-		case <-ready:
-		case err := <-ended:
-			t.Fatal(err)
-		}
-		ports, err := f.GetPorts()
-		if err != nil {
-			t.Fatal(err)
-		}
+	for how, dialer := range streamtest.Dialers(t, cfg, "/portForward/default/web") {
+		ports, stop := streamtest.Forward(t, dialer, "0:8080", "0:1")
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
@@ -240,8 +191,7 @@ func forwardTo(t *testing.T, cfg *rest.Config) {
 			t.Errorf("forwarded by %s: a port that nobody listens on answers %d bytes", how, n)
 		}
 		refused.Close()
-		close(stopped)
-		<-ended
+		stop()
 	}
 }
 
@@ -267,7 +217,7 @@ func TestStreamClientVanishes(t *testing.T) {
 	w.start()
 	w.await("it runs", runs0("web", "app"))
 	before := sockets(t)
-	for how, executor := range executors(t, cfg, "/exec/default/web/app", url.Values{"command": {"sh", "-c", "echo up; sleep 4711; true"}, "output": {"1"}}) {
+	for how, executor := range streamtest.Executors(t, cfg, "/exec/default/web/app", url.Values{"command": {"sh", "-c", "echo up; sleep 4711; true"}, "output": {"1"}}) {
 		ctx, cancel := context.WithCancel(t.Context())
 		screen, output := io.Pipe()
 		ended := make(chan error, 1)

@@ -9,19 +9,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/net/websocket"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/podkeeper/podkeeper/server/stream"
+	"github.com/podkeeper/podkeeper/server/stream/streamtest"
 )
 
 // echo answers what it was sent, once that has ended, on a listener of its own.
@@ -64,52 +60,6 @@ func forwarding(t *testing.T, l net.Listener) *server {
 	return s
 }
 
-func (s *server) dialers(t *testing.T) map[string]httpstream.Dialer {
-	t.Helper()
-	to, err := url.Parse(s.URL + "/portForward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	transport, upgrader, err := spdy.RoundTripperFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tunnel, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]httpstream.Dialer{
-		"SPDY":   spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to),
-		"tunnel": tunnel,
-	}
-}
-
-// forward runs client-go's port-forward until stop is called.
-func forward(t *testing.T, dialer httpstream.Dialer, ports ...string) (local []portforward.ForwardedPort, stop func()) {
-	t.Helper()
-	stopped, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, ports, stopped, ready, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { ended <- f.ForwardPorts() }()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	if local, err = f.GetPorts(); err != nil {
-		t.Fatal(err)
-	}
-	return local, func() {
-		close(stopped)
-		if err := <-ended; err != nil && !errors.Is(err, portforward.ErrLostConnectionToPod) {
-			t.Error(err)
-		}
-	}
-}
-
 // exchange sends all, ends its half, and returns what comes back.
 func exchange(port uint16, send []byte) ([]byte, error) {
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -132,9 +82,9 @@ func TestPortForward(t *testing.T) {
 	if _, err := rand.Read(much); err != nil {
 		t.Fatal(err)
 	}
-	for how, dialer := range s.dialers(t) {
+	for how, dialer := range streamtest.Dialers(t, s.client(), "/portForward") {
 		t.Run(how, func(t *testing.T) {
-			ports, stop := forward(t, dialer, "0:80", "0:81")
+			ports, stop := streamtest.Forward(t, dialer, "0:80", "0:81")
 			var all sync.WaitGroup
 			for range 5 {
 				all.Go(func() {
@@ -160,8 +110,8 @@ func TestForwardingClientVanishes(t *testing.T) {
 	}
 	defer l.Close()
 	s := forwarding(t, l)
-	for how, dialer := range s.dialers(t) {
-		ports, stop := forward(t, dialer, "0:80")
+	for how, dialer := range streamtest.Dialers(t, s.client(), "/portForward") {
+		ports, stop := streamtest.Forward(t, dialer, "0:80")
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
 		if err != nil {
 			t.Fatal(err)

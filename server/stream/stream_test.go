@@ -24,6 +24,7 @@ import (
 
 	"github.com/podkeeper/podkeeper/runtime"
 	"github.com/podkeeper/podkeeper/server/stream"
+	"github.com/podkeeper/podkeeper/server/stream/streamtest"
 )
 
 // server serves streams of one in-process container over TLS.
@@ -135,24 +136,14 @@ func program(ctx context.Context, command []string, s runtime.Streams) (int, err
 	}
 }
 
-// executors are the ways in which kubectl speaks.
+// client is how one is configured that speaks to it.
+func (s *server) client() *rest.Config {
+	return &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+}
+
 func (s *server) executors(t *testing.T, path string, query url.Values) map[string]remotecommand.Executor {
 	t.Helper()
-	to, err := url.Parse(s.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.RawQuery = query.Encode()
-	cfg := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	spdy, err := remotecommand.NewSPDYExecutor(cfg, http.MethodPost, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	websocket, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]remotecommand.Executor{"SPDY": spdy, "WebSocket": websocket}
+	return streamtest.Executors(t, s.client(), path, query)
 }
 
 func ask(command ...string) url.Values { return url.Values{"command": command, "output": {"1"}} }
