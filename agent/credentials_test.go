@@ -3,8 +3,11 @@ package agent_test
 import (
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // Each user's password is the name in capitals.
@@ -69,6 +72,8 @@ func TestPullWithCredentials(t *testing.T) {
 	w.write("node.yaml", manifest("{name: node}", of("app", image("node"))))
 	w.await("it runs with the node's login", running("node"))
 
+	w.pullByHand(r)
+
 	for _, secret := range []string{"ANNA", "BERT", "ZOE", encoded("anna"), encoded("bert"), encoded("zoe")} {
 		if said := w.said.lines(secret); len(said) > 0 {
 			t.Errorf("%s shows in the log: %q", secret, said)
@@ -81,5 +86,44 @@ func TestPullWithCredentials(t *testing.T) {
 				t.Errorf("%s shows in container %s", secret, name)
 			}
 		}
+	}
+}
+
+// pullByHand pulls as a client of the socket does: with the node's logins, with wrong
+// ones and none, what there is not, and from a registry that is away.
+func (w *world) pullByHand(r *registry) {
+	w.t.Helper()
+	client := server.NewClient(w.cfg.Socket)
+	config := filepath.Join(w.cfg.RootDir, "config.json")
+	pull := func(image string) (id string, told int, err error) {
+		id, err = client.Pull(w.t.Context(), image, func(server.Progress) { told++ })
+		return id, told, err
+	}
+	fresh := r.address + "/team/fresh:1"
+	w.pushAs(fresh, base64.URLEncoding.EncodeToString([]byte(`{"username": "anna", "password": "ANNA"}`)))
+	w.images = append(w.images, fresh)
+	good := dockerConfig(map[string]string{r.address + "/team": "zoe", r.address: "anna"}) // the second will do
+	for _, c := range []struct{ why, config, image, want string }{
+		{"a login that is wrong", dockerConfig(map[string]string{r.address: "zoe"}), fresh, "(with the login that there is for it)"},
+		{"no login", "{}", fresh, "without a login: there is none for it in " + config},
+		{"an image that there is not", good, r.address + "/team/none:1", "not found"},
+	} {
+		writeFile(w.t, config, c.config)
+		if id, _, err := pull(c.image); err == nil || !strings.Contains(err.Error(), c.want) || id != "" {
+			w.t.Errorf("%s: %q, %v; want an error with %q", c.why, id, err, c.want)
+		}
+	}
+	writeFile(w.t, config, good)
+	id, told, err := pull(fresh)
+	if err != nil || !strings.HasPrefix(id, "sha256:") || told == 0 {
+		w.t.Errorf("with the right login: %q after %d words, %v", id, told, err)
+	}
+	r.stop()
+	if _, _, err := pull(fresh); err == nil {
+		w.t.Error("it is pulled from a registry that is away")
+	}
+	r.start()
+	if again, _, err := pull(fresh); err != nil || again != id {
+		w.t.Errorf("pulled again: %q, %v; want %q", again, err, id)
 	}
 }

@@ -162,25 +162,32 @@ func (p *parts) preview(ctx context.Context, what server.Collection) (server.Col
 	return found, errors.Join(errs...)
 }
 
-// pull fetches an image with the logins that the node has.
+// pull fetches an image with the logins that the node has, until one will do: not every
+// engine says in its code that a registry wanted another.
 func (p *parts) pull(ctx context.Context, image string, progress func(server.Progress)) (string, error) {
-	logins, err := credentials(p.cfg.RootDir).Find(ctx, image, nil)
+	node := credentials(p.cfg.RootDir)
+	logins, err := node.Find(ctx, image, nil)
 	if err != nil {
 		p.log.Warn("logins to registries cannot be read", "image", image, "err", err)
 	}
-	if len(logins) == 0 {
+	whose := fmt.Sprintf("with the last of %d logins", len(logins))
+	switch len(logins) {
+	case 0:
 		logins = []runtime.Auth{{}}
+		whose = "without a login: there is none for it in " + strings.Join(node.Files, " or ")
+	case 1:
+		whose = "with the login that there is for it"
 	}
 	for _, login := range logins {
 		err = p.runtime.Pull(ctx, image, login, func(s runtime.PullProgress) {
 			progress(server.Progress{Done: s.Done, Layers: s.Layers, Bytes: s.Bytes, Total: s.Total})
 		})
-		if !errors.Is(err, runtime.ErrImageDenied) && !errors.Is(err, runtime.ErrImageNotFound) {
+		if err == nil || errors.Is(err, runtime.ErrUnavailable) || ctx.Err() != nil {
 			break
 		}
 	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w (%s)", err, whose)
 	}
 	info, err := p.runtime.Image(ctx, image)
 	if err != nil {

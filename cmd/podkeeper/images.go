@@ -42,7 +42,7 @@ the agent's: unused, they are collected like any other of its.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, image := range args {
 				if err := c.pull(cmd.Context(), *l, image); err != nil {
-					return fmt.Errorf("pull %s: %w", image, askError(*l, err))
+					return askError(*l, err) // which names the image
 				}
 			}
 			return nil
