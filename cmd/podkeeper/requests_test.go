@@ -76,8 +76,8 @@ func TestCommandsAskOnce(t *testing.T) {
 // what it said.
 func ask(t *testing.T, args []string) (asked []string, said string) {
 	t.Helper()
-	agent := &stateServer{changed: make(chan struct{}), parked: make(chan struct{}, 100), pages: map[string]string{
-		"/stats/summary": `{"node": {"nodeName": "n1"}, "pods": []}`, "/containerLogs/default/web-n1/app": "line\n",
+	agent := &stateServer{changed: make(chan struct{}), parked: make(chan struct{}, 100), pages: map[string]page{
+		"/stats/summary": {text: `{"node": {"nodeName": "n1"}, "pods": []}`}, "/containerLogs/default/web-n1/app": {text: "line\n"},
 	}}
 	archive, err := txtar.ParseFile("testdata/get_kinds.txtar")
 	if err != nil {

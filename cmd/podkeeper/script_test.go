@@ -78,8 +78,9 @@ func TestScripts(t *testing.T) {
 //	                   serves the server.State in FILE on the socket s, the
 //	                   server.Events in EVENTS, and what INVENTORY has; served
 //	                   already, they are the next
-//	serve-page PATH FILE
-//	                   serves FILE under a path of the kubelet API
+//	serve-page PATH FILE [ID]
+//	                   serves FILE under a path of the kubelet API, as the log of
+//	                   the container ID; PATH ends in ?previous for such a query
 //	await-watch        waits until a client waits for the next state
 //	stop-state         stops serving
 type stateServer struct {
@@ -88,7 +89,7 @@ type stateServer struct {
 	stop   func() error
 
 	mu      sync.Mutex
-	pages   map[string]string
+	pages   map[string]page
 	state   server.State
 	events  server.Events
 	stock   stock
@@ -153,32 +154,39 @@ func (s *stateServer) serve(ts *testscript.TestScript, args []string) {
 	s.env.Defer(func() { _ = once() })
 }
 
+// page is an answer of the kubelet API.
+type page struct{ text, containerID string }
+
 func (s *stateServer) handler() http.Handler {
 	return server.Handler(server.Answers{State: s.get, Events: s.happened, Restart: s.restart, Stop: s.stopPod, Start: s.startPod, Inventory: s.inventory(), Kubelet: http.HandlerFunc(s.page)})
 }
 
 // servePage has a path of the kubelet API answered with a file.
 func (s *stateServer) servePage(ts *testscript.TestScript, args []string) {
-	if len(args) != 2 {
-		ts.Fatalf("usage: serve-page PATH FILE")
+	if len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: serve-page PATH FILE [ID]")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pages == nil {
-		s.pages = make(map[string]string)
+		s.pages = make(map[string]page)
 	}
-	s.pages[args[0]] = ts.ReadFile(args[1])
+	s.pages[args[0]] = page{ts.ReadFile(args[1]), strings.Join(args[2:], "")}
 }
 
 func (s *stateServer) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	text, ok := s.pages[r.URL.Path]
+	found, ok := s.pages[r.URL.Path]
+	if before, has := s.pages[r.URL.Path+"?previous"]; has && r.FormValue("previous") != "" {
+		found = before
+	}
 	s.mu.Unlock()
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	_, _ = io.WriteString(w, text) // an error is a client that went away
+	w.Header().Set("Podkeeper-Container-Id", found.containerID)
+	_, _ = io.WriteString(w, found.text) // an error is a client that went away
 }
 
 func (s *stateServer) awaitWatch(ts *testscript.TestScript) {

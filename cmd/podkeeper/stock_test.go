@@ -47,7 +47,7 @@ func (s *stateServer) inventory() server.Inventory {
 				found.Containers = []server.CollectedItem{}
 			}
 			if what.DryRun {
-				found.Removed, found.Freed = 0, 0
+				found.Removed, found.Freed, found.Failed = 0, 0, nil
 			}
 			return found, nil
 		},
