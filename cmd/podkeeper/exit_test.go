@@ -61,6 +61,9 @@ func TestExitCodes(t *testing.T) {
 				if code != want {
 					t.Errorf("exit code %d, want %d: %s", code, want, said)
 				}
+				if next := map[int]string{exitUsage: "See `podkeeper", exitNoAgent: "Start one with `podkeeper run --root-dir "}[want]; !strings.Contains(said, next) {
+					t.Errorf("it does not say what to do next, %s: %s", next, said)
+				}
 				seen[code] = true
 			})
 		}

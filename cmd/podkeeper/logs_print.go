@@ -79,7 +79,10 @@ func (g *logsOf) copy(ctx context.Context, out *lines, l logged, q url.Values) (
 		_, err = io.Copy(g.out, log.Text)
 	}
 	if err != nil && ctx.Err() == nil && g.out.failed == nil {
-		err = &failure{code: exitNoAgent, err: fmt.Errorf("the log of pod/%s broke off: the agent ended, or the engine has stopped answering it", oneLine(l.pod.Name))}
+		err = &failure{
+			code: exitNoAgent, err: fmt.Errorf("the log of pod/%s broke off: the agent ended, or the engine has stopped answering it", oneLine(l.pod.Name)),
+			hint: "The pod goes on without it; once the agent is back, --since or --since-time shows what was written meanwhile.",
+		}
 	}
 	return log.ContainerID, err
 }

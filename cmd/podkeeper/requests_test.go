@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -76,6 +77,56 @@ func TestCommandsAskOnce(t *testing.T) {
 // what it said.
 func ask(t *testing.T, args []string) (asked []string, said string) {
 	t.Helper()
+	var mu sync.Mutex
+	path := serveStock(t, func(answers http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			mu.Unlock()
+			answers.ServeHTTP(w, r)
+		})
+	})
+	var out bytes.Buffer
+	c := standing(false)
+	c.out, c.err, c.in = &stream{w: &out}, &stream{w: &out}, strings.NewReader("")
+	begin := 0
+	if strings.HasPrefix(args[0], "__") {
+		begin = 1 // the flags of what is completed
+	}
+	c.main(append(append(append([]string{}, args[:begin]...), "--socket", path), args[begin:]...))
+	mu.Lock()
+	defer mu.Unlock()
+	return asked, out.String()
+}
+
+// An agent that ends while a log is followed ends that: what was written is there, and
+// what to do next is said.
+func TestLogThatBreaksOff(t *testing.T) {
+	path := serveStock(t, func(answers http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasPrefix(r.URL.Path, "/containerLogs/") {
+				answers.ServeHTTP(w, r)
+				return
+			}
+			io.WriteString(w, "one\n")
+			http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+	})
+	for _, args := range [][]string{{"logs", "-f", "web"}, {"logs", "-f", "-l", "app=web"}} {
+		var out, said bytes.Buffer
+		c := standing(false)
+		c.out, c.err, c.in = &stream{w: &out}, &stream{w: &said}, strings.NewReader("")
+		code := c.main(append(args, "--socket", path))
+		if code != exitNoAgent || !strings.HasPrefix(out.String(), "one\n") || !strings.Contains(said.String(), "broke off") || !strings.Contains(said.String(), "--since-time") {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, out.String(), said.String())
+		}
+	}
+}
+
+// serveStock serves the agent of get_kinds.txtar, as wrap has it, and returns its socket.
+func serveStock(t *testing.T, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
 	agent := &stateServer{changed: make(chan struct{}), parked: make(chan struct{}, 100), pages: map[string]page{
 		"/stats/summary": {text: `{"node": {"nodeName": "n1"}, "pods": []}`}, "/containerLogs/default/web-n1/app": {text: "line\n"},
 	}}
@@ -98,26 +149,10 @@ func ask(t *testing.T, args []string) (asked []string, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	answers := agent.handler()
-	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		mu.Unlock()
-		answers.ServeHTTP(w, r)
-	})
 	var served sync.WaitGroup
-	served.Go(func() { _ = server.Serve(t.Context(), listener, counting, slog.New(slog.DiscardHandler)) })
+	served.Go(func() {
+		_ = server.Serve(t.Context(), listener, wrap(agent.handler()), slog.New(slog.DiscardHandler))
+	})
 	t.Cleanup(served.Wait)
-	var out bytes.Buffer
-	c := standing(false)
-	c.out, c.err, c.in = &stream{w: &out}, &stream{w: &out}, strings.NewReader("")
-	begin := 0
-	if strings.HasPrefix(args[0], "__") {
-		begin = 1 // the flags of what is completed
-	}
-	c.main(append(append(append([]string{}, args[:begin]...), "--socket", path), args[begin:]...))
-	mu.Lock()
-	defer mu.Unlock()
-	return asked, out.String()
+	return path
 }
