@@ -132,6 +132,7 @@ func New(cfg Config, log *slog.Logger) (*Runtime, error) {
 		if commands, err = nsenter.Open(); err != nil {
 			return nil, fmt.Errorf("exec handler %s: %w", cfg.ExecHandler, err)
 		}
+		log.Warn("commands in containers have no seccomp filter and no profile of AppArmor or SELinux: the engine alone knows them", "execHandler", cfg.ExecHandler)
 	}
 	return &Runtime{
 		host: host,

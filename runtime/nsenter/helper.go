@@ -46,6 +46,8 @@ func Main() {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	// Caught, it is an error of a write; ignored, it would be so for the command too.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	order, to := json.NewDecoder(os.NewFile(orderFile, "order")), json.NewEncoder(os.NewFile(reportFile, "report"))
 	var c Command
 	if order.Decode(&c) != nil {
