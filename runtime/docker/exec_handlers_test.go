@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -24,11 +25,26 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if nsenter.Asked() {
+	switch {
+	case nsenter.Asked():
 		nsenter.Main()
-		return
+	case os.Getenv(agentOf) != "":
+		agentToKill(os.Getenv(agentOf), os.Args[1], os.Args[2:])
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+}
+
+// agentOf names the root directory of an agent that this program is then.
+const agentOf = "TEST_AGENT_OF"
+
+// agentToKill runs a command on a terminal.
+func agentToKill(root, id string, command []string) {
+	r, err := docker.New(docker.Config{RootDir: root, ExecHandler: docker.NsenterExec}, slog.New(slog.DiscardHandler))
+	if err == nil {
+		_, err = r.ExecStream(context.Background(), id, command, runtime.Streams{Stdout: io.Discard, TTY: true})
+	}
+	fmt.Fprintln(os.Stderr, "the agent ended:", err)
 }
 
 // withBoth runs a test with each of what can run commands.
@@ -306,6 +322,26 @@ func TestEnteredCommandStaysInside(t *testing.T) {
 			t.Errorf("after %s: %+v", odd, got)
 		}
 	}
+}
+
+// So does one that never stops writing to its terminal, and does not mind losing it.
+func TestEnteredCommandEndsWithKilledAgent(t *testing.T) {
+	t.Parallel()
+	p := newPods(t, docker.Config{ExecHandler: docker.NsenterExec})
+	id := p.start(t, p.spec(p.sandbox(t, nil), "app", busybox, "sleep", "1000"))
+	agent := exec.Command(os.Args[0], id, "sh", "-c", "trap '' HUP; sleep 2000 & while :; do echo on and on; done")
+	agent.Env, agent.Stderr = append(os.Environ(), agentOf+"="+p.RootDir()), os.Stderr
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pollUntil(t, func() bool { return slices.Contains(processes(t, id), "sleep 2000") })
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = agent.Wait() // it was killed
+	pollUntil(t, func() bool {
+		return !slices.ContainsFunc(processes(t, id), func(line string) bool { return strings.Contains(line, "2000") })
+	})
 }
 
 func TestCheckExecHandler(t *testing.T) {
