@@ -267,6 +267,10 @@ func (c *container) join(dir int) error {
 			return fmt.Errorf("enter its namespace %s: %w", n.name, err)
 		}
 	}
+	// The agent's keys are not its own. A kernel without keys has none to hide.
+	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("part with the agent's keys: %w", err)
+	}
 	if err := unix.Fchdir(int(c.root.Fd())); err != nil {
 		return fmt.Errorf("enter its root: %w", err)
 	}
