@@ -126,8 +126,9 @@ func TestExecHandlers(t *testing.T) {
 			s.WorkingDir, s.Security.User, s.Security.Groups = "/tmp", "1000:1001", []int64{2000, 3000}
 			s.Security.NoNewPrivileges = true
 		}),
-		"a name": start("named", func(s *runtime.ContainerSpec) { s.Security.User, s.Env = "jane", nil }),
-		"a home": start("home", func(s *runtime.ContainerSpec) { s.Security.User, s.Env = "jane:staff", []string{"HOME=/here"} }),
+		"a name":  start("named", func(s *runtime.ContainerSpec) { s.Security.User, s.Env = "jane", nil }),
+		"a home":  start("home", func(s *runtime.ContainerSpec) { s.Security.User, s.Env = "jane:staff", []string{"HOME=/here"} }),
+		"no home": start("nohome", func(s *runtime.ContainerSpec) { s.Security.User, s.Env = "jane", []string{"HOME=", "A=1"} }),
 		"capabilities": start("caps", func(s *runtime.ContainerSpec) {
 			s.Security.AddCapabilities, s.Security.DropCapabilities = []string{"NET_ADMIN"}, []string{"CHOWN"}
 		}),
@@ -148,6 +149,10 @@ func TestExecHandlers(t *testing.T) {
 		want, got := run(native, id, []string{"sh", "-c", whatItIs}, ""), run(entering, id, []string{"sh", "-c", whatItIs}, "")
 		if diff := cmp.Diff(want, got); diff != "" || want.Code != 0 {
 			t.Errorf("a process of %s (-native +nsenter):\n%s", name, diff)
+		}
+		environment := []string{"sort", "-z", "/proc/self/environ"} // a shell would tidy up first
+		if diff := cmp.Diff(run(native, id, environment, ""), run(entering, id, environment, "")); diff != "" {
+			t.Errorf("the environment of %s (-native +nsenter):\n%s", name, diff)
 		}
 	}
 	for name, test := range map[string]struct {

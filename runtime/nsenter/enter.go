@@ -102,10 +102,11 @@ func start(c Command, into *container, who account) (*started, error) {
 	if err != nil {
 		return nil, cannotStart(err)
 	}
-	attr := &os.ProcAttr{Env: withHome(c.Env, who.home), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
-	attr.Sys = &syscall.SysProcAttr{Setsid: true, Credential: &who.Credential}
+	// Of what stands twice in its environment the last counts.
+	command := &exec.Cmd{Path: path, Args: c.Args, Env: withHome(c.Env, who.home), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &who.Credential}
 	if into.cgroup != nil {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(into.cgroup.Fd())
+		command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(into.cgroup.Fd())
 	}
 	s := &started{}
 	if c.TTY {
@@ -114,16 +115,17 @@ func start(c Command, into *container, who account) (*started, error) {
 			return nil, err
 		}
 		defer theirs.Close()
-		attr.Files = []*os.File{theirs, theirs, theirs}
-		attr.Sys.Setctty = true
+		command.Stdin, command.Stdout, command.Stderr = theirs, theirs, theirs
+		command.SysProcAttr.Setctty = true
 		s.terminal = terminal
 	}
 	if err := into.restrict(); err != nil {
 		return nil, err
 	}
-	if s.process, err = os.StartProcess(path, c.Args, attr); err != nil {
+	if err := command.Start(); err != nil {
 		return nil, cannotStart(err)
 	}
+	s.process = command.Process
 	return s, nil
 }
 
