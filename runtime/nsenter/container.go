@@ -32,9 +32,6 @@ type container struct {
 	noNewPrivs   bool
 }
 
-// ErrUsers: the container has a namespace of users of its own.
-var ErrUsers = errors.New("a namespace of users cannot be entered")
-
 // entered are the namespaces to enter, that of mounts last: after it the others could
 // not be found.
 var entered = []struct {
@@ -64,7 +61,7 @@ func open(pid int, name string) (*container, error) {
 		}
 	}
 	if err == nil && OwnUsers(pid) {
-		err = ErrUsers
+		err = errors.New("a namespace of users cannot be entered")
 	}
 	// While it lives its number is its own, and all that was seen is of one process.
 	if err == nil && !alive(c.process) {

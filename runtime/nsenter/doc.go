@@ -11,6 +11,10 @@
 // theirs to see. It ends with the agent, however that ends, and takes the command and
 // what that started along.
 //
+// Whatever is a container's may be a trap. Its files are opened below its root, past no
+// link of /proc; a program's path is followed with the container's capabilities alone;
+// and of what the process holds meanwhile nothing has the host's files above it.
+//
 // The namespaces of mounts and processes can be entered by a thread for itself, that of
 // users cannot: a container which has one of its own is refused. So is what an engine
 // gives a process and tells nobody: the seccomp filter, and profiles of AppArmor and

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +40,10 @@ const (
 
 // Main enters as it is asked to and returns when the command has ended.
 func Main() {
-	keepFiles()
+	// The command gets nothing of what its agent was started with, nor of ours.
+	if unix.CloseRange(orderFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil {
+		return
+	}
 	// Who is in the container sees this process for a moment, as that which becomes the
 	// command, and must not be able to look into it.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -54,19 +57,6 @@ func Main() {
 		return
 	}
 	serve(c, order, stop, func(r report) { _ = to.Encode(r) })
-}
-
-// keepFiles keeps from the command what its agent was started with, and ours.
-func keepFiles() {
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		os.Exit(1)
-	}
-	for _, entry := range list {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			unix.CloseOnExec(fd)
-		}
-	}
 }
 
 func serve(c Command, order *json.Decoder, stop <-chan os.Signal, tell func(report)) {
