@@ -8,8 +8,8 @@
 // What enters is a process of its own, this same program under another name: one that
 // has entered is at the mercy of the container, which may freeze it or hold its CPU
 // back, and shares its memory with the command until that has begun. The agent's is not
-// theirs to see. It ends with the agent, however that ends, and takes the command and
-// what that started along.
+// theirs to see. It ends with the agent, and takes the command and what that started
+// along; where both are killed at the same instant, these stay.
 //
 // Whatever is a container's may be a trap. Its files are opened below its root, past no
 // link of /proc; a program's path is followed with the container's capabilities alone;
