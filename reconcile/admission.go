@@ -16,12 +16,13 @@ import (
 // room: the pods that run, then those that were admitted before, the older first. A
 // pod whose sandbox was just being replaced when the agent died has lost nothing; one
 // that gave its ports up, since it was evicted or stopped by hand, asks for them anew.
-// What a pod that runs was admitted with may be lost; then it has the ports that the
-// engine lists.
+// What a pod that runs was admitted with may be lost; then it counts, and has the ports
+// that the engine lists.
 func (s *state) holdAdmitted(list []runtime.Summary) {
 	for _, c := range list {
 		if c.IsSandbox() && c.State == runtime.Running && s.pods[c.Key].records[c.UID].Pod == nil {
 			s.ledger.HoldListed(c.Key, c.Ports)
+			s.room.HoldListed(c.Key)
 		}
 	}
 	type admission struct {

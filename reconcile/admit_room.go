@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
 )
@@ -165,6 +166,15 @@ func (r *Room) Hold(p *pod.Pod) {
 	}
 	t.pod, t.holds, t.ends = p, want.most(t.holds), !runsOn(p)
 	r.tenants[p.Key()] = t
+}
+
+// HoldListed lets a pod in of which nothing is known but that it runs. It counts as
+// one, and is ended for nobody.
+func (r *Room) HoldListed(key pod.Key) {
+	r.Hold(&pod.Pod{Object: &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       v1.PodSpec{PriorityClassName: "system-node-critical"},
+	}})
 }
 
 // Settle notes that nothing is left of other versions of a tenant, and reports

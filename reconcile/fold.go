@@ -166,10 +166,16 @@ func (s *state) foldFailure(e *entry, o outcome) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	if o.step.Verb == CreateSandbox || o.step.Verb == CreateContainer {
-		// It may have been made all the same: nobody knows before it is listed.
+	switch o.step.Verb { // it may have been done all the same
+	case CreateSandbox, CreateContainer:
 		s.seq++
 		e.listAfter = s.seq
+	case UpdateResources:
+		if seen := e.seen[o.step.ID]; seen != nil {
+			seen.Updated = nil
+		}
+	case UpdateCgroup:
+		delete(e.cgroups, o.step.UID)
 	}
 	if _, remembered := e.records[o.step.UID]; o.step.Verb == CreateSandbox && !remembered {
 		s.orphans[o.step.UID] = orphan{} // nobody may remember what was made for it, once it is not wanted
