@@ -3,10 +3,14 @@ package sim
 import (
 	"context"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
 )
 
 // pinned: every container of the pod asks for a whole CPU. It follows from the name,
@@ -32,7 +36,7 @@ func (d *driver) apart(when string) {
 			continue
 		}
 		cpus, err := cpuset.Parse(c.Resources.CPUSet)
-		switch own := c.Spec != nil && c.Resources.CPUQuota > 0; {
+		switch own := c.Resources.CPUQuota > 0 && d.guaranteed(c); {
 		case err != nil || own && cpus.Size() != 1 || !own && (shared != "" && shared != cpus.String()):
 			d.laws.violate(cpuLaw, "%s: %s may use %q, others %q", when, c.Name, c.Resources.CPUSet, shared)
 		case own && !cpus.Intersection(taken).IsEmpty():
@@ -46,6 +50,14 @@ func (d *driver) apart(when string) {
 	if rest, err := cpuset.Parse(shared); err != nil || !rest.Intersection(taken).IsSubsetOf(cpuset.New(0)) {
 		d.laws.violate(cpuLaw, "%s: %s are shared, and %s are others' own", when, shared, taken)
 	}
+}
+
+// guaranteed reports whether a container's pod is of that class. A file that was cut off
+// in a lucky place has one container without what the others state.
+func (d *driver) guaranteed(c fake.View) bool {
+	return d.truth.ever(c.Key, func(p *pod.Pod) bool {
+		return p.Hash == c.PodHash && manifests.QOSClass(p.Object) == v1.PodQOSGuaranteed
+	})
 }
 
 // lavish never takes a CPU from a container.

@@ -131,14 +131,12 @@ func (l *laws) condemned(v pod.Verdict) {
 	l.evicted[v.UID] = now
 }
 
-// wasEvicted reports whether a version of a pod was evicted or preempted, and has not
-// come back.
+// wasEvicted reports whether a version of a pod was evicted, and has not come back.
 func (l *laws) wasEvicted(p *pod.Pod) bool {
 	l.truth.mu.Lock()
 	defer l.truth.mu.Unlock()
-	uid := manifests.MintUID(rootDir, nodeName, p.Key(), p.Hash)
-	_, out := l.evicted[uid]
-	return out || l.outbid[uid]
+	_, out := l.evicted[manifests.MintUID(rootDir, nodeName, p.Key(), p.Hash)]
+	return out
 }
 
 // levelling knows no priorities.

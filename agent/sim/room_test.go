@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -62,6 +64,13 @@ func (l *laws) preempted(c *life) bool {
 	}
 	l.outbid[c.UID] = true
 	return true
+}
+
+// wasPreempted reports whether a version of a pod is remembered as one that had to go
+// for the critical one.
+func (d *driver) wasPreempted(p *pod.Pod) bool {
+	uid := manifests.MintUID(rootDir, nodeName, p.Key(), p.Hash)
+	return bytes.Contains(d.disk.files["pods/"+string(uid)+"/state.json"], []byte(`"`+reconcile.Preempting+`"`))
 }
 
 // saidSince reports whether any origin has said a version of a key at any time since.

@@ -237,7 +237,7 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 	if !runs && (d.refused(want, all, nil) || d.crowded(want, all) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on
 	}
-	if len(have) == 0 && d.laws.wasEvicted(want) && want.Object.Spec.RestartPolicy != v1.RestartPolicyAlways {
+	if len(have) == 0 && (d.laws.wasEvicted(want) || d.wasPreempted(want)) && want.Object.Spec.RestartPolicy != v1.RestartPolicyAlways {
 		return "" // it stays as it is until it is edited
 	}
 	var sandboxes []fake.View
