@@ -56,6 +56,7 @@ func (g *generationPlan) run() {
 	g.plan.Held = !g.in.Held.IsZero()
 	if held := cmp.Or(g.in.Refused, g.in.Awaits); held != (Waiting{}) && !running && !g.plan.Finished {
 		g.plan.Blocked = held
+		g.yield()
 		return
 	}
 	if !g.plan.Held {
@@ -86,6 +87,18 @@ func (g *generationPlan) run() {
 		g.stopStrays(runtime.SandboxRef{})
 		g.newSandbox()
 	}
+	g.remember()
+}
+
+// yield notes that a pod which is refused has nothing of the machine any more: over a
+// restart of the agent, too, it asks for it anew. A shutdown takes from nobody what he
+// is to have afterwards.
+func (g *generationPlan) yield() {
+	r := g.in.Refused
+	if r == (Waiting{}) || r == unheard || r.Reason == NodeShutdown || g.record.State.Admitted.IsZero() {
+		return
+	}
+	g.state.Admitted = time.Time{}
 	g.remember()
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,6 +126,12 @@ func (s *script) command(t *testing.T, ar *txtar.Archive, words []string) error 
 		default:
 			s.engine.Down(arg(1) == "live")
 		}
+	case "room": // for so many pods, from the agent's next start on
+		n, err := strconv.ParseInt(arg(1), 10, 64)
+		if err != nil {
+			return err
+		}
+		s.laws.room = n
 	case "crash":
 		s.crash()
 		s.startAgent(-1)
