@@ -26,8 +26,6 @@ type entry struct {
 	targets  []probe.Target // as handed over last
 	// fresh are images that were pulled for the pod, until a container is made from them.
 	fresh map[string]bool
-	// wanted: it was, since the loop began. orphaned: it was counted as one that was not.
-	wanted, orphaned bool
 	// touched are ids that events named while a wave was about them.
 	touched map[string]bool
 	// listAfter, if not 0, holds the pod back until a listing that was asked for at

@@ -62,6 +62,9 @@ type state struct {
 	refused  error             // why the engine will not do
 	images   map[imageKey]*image
 	going    []runtime.StoredImage // being removed: see letGo
+	// met has the pods that were wanted since the loop began, or counted as orphans: what
+	// is heard late of one that is gone counts for nothing.
+	met map[pod.Key]bool
 
 	// The engine, as seen from here.
 	online   bool // the event stream is up
@@ -100,6 +103,7 @@ func newState(l *Loop) *state {
 		byID:      make(map[string]pod.Key),
 		due:       make(map[pod.Key]bool),
 		ledger:    NewLedger(),
+		met:       make(map[pod.Key]bool),
 		cpus:      NewCPULedger(l.cfg.Node.Pinning),
 		allCPUs:   l.cfg.Node.Pinning.All().String(),
 		room:      NewRoom(l.cfg.Node.Capacity()),
@@ -216,7 +220,7 @@ func (s *state) resolve() {
 			clear(e.failures)
 			s.mark(key)
 		}
-		e.desired, e.wanted = want, true
+		e.desired, s.met[e.key] = want, true
 	}
 	for key, e := range s.pods {
 		if desired[key] == nil {
@@ -351,8 +355,8 @@ func (s *state) consider(e *entry) {
 	} else if e.ending.IsZero() {
 		e.ending = in.Now
 	}
-	if e.desired == nil && e.plan.Pod == nil && !e.wanted && !e.orphaned && len(in.Observed) > 0 {
-		e.orphaned = true
+	if e.desired == nil && e.plan.Pod == nil && !s.met[e.key] && len(in.Observed) > 0 {
+		s.met[e.key] = true
 		s.deps.Counts.Orphaned()
 	}
 	e.carried()
