@@ -360,11 +360,12 @@ func (l *laws) overdue(c *life) bool {
 }
 
 // hookFails: a container is ended for its postStart hook, which also fails where
-// calls do.
+// calls do, or where the program ends before it.
 func (l *laws) hookFails(c *life) bool {
 	rough := time.Now().Before(l.rough)
+	ends := c.Spec != nil && fake.ParseProgram(*c.Spec).Exits
 	return l.spec(c, func(s *v1.Container) bool {
-		return hookFails(s) || rough && s.Lifecycle != nil && s.Lifecycle.PostStart != nil
+		return hookFails(s) || (rough || ends) && s.Lifecycle != nil && s.Lifecycle.PostStart != nil
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -41,10 +42,11 @@ type containerSpec struct {
 	startup, live, ready, postStart, preStop string
 }
 
-// Images of the simulated world. The last two cannot be had.
+// Images of the simulated world. The last two cannot be had, nor what is left of a name
+// that was cut off.
 var images = []string{"app:1", "app:2", "far:1", "far:2", "fresh", "missing:1", "secret:1"}
 
-func obtainable(image string) bool { return image != "missing:1" && image != "secret:1" }
+func obtainable(image string) bool { return slices.Contains(images[:len(images)-2], image) }
 
 var programs = [][]string{
 	{"run"}, {"run"}, {"run"}, {"run"}, {"run"}, {"run"},

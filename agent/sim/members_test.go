@@ -123,6 +123,9 @@ func over(v *pod.Pod, lives []*life) bool {
 			return true
 		}
 		policy := v.Object.Spec.RestartPolicy
+		if spec.RestartPolicy != nil {
+			policy = v1.RestartPolicy(*spec.RestartPolicy)
+		}
 		return policy != v1.RestartPolicyNever && !(policy == v1.RestartPolicyOnFailure && newest.ExitCode == 0)
 	})
 }

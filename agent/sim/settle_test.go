@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
@@ -179,15 +180,14 @@ func madeFrom(p *pod.Pod, have []fake.View) bool {
 func (d *driver) waiting(uid types.UID) bool {
 	dir := "pods/" + string(uid)
 	data := string(d.disk.files[dir+"/pod.json"]) + string(d.disk.files[dir+"/state.json"])
-	if data == "" {
-		return d.truth.mute(func(pod.Origin) bool { return true })
-	}
 	for key := range d.truth.said {
-		if versions, sure := d.truth.now(key); (len(versions) > 0 || !sure) && strings.Contains(data, key.Name) {
+		versions, sure := d.truth.now(key)
+		its := func(p *pod.Pod) bool { return manifests.MintUID(rootDir, nodeName, key, p.Hash) == uid }
+		if data != "" && (len(versions) > 0 || !sure) && strings.Contains(data, key.Name) || slices.ContainsFunc(versions, its) {
 			return true
 		}
 	}
-	return false
+	return data == "" && d.truth.mute(func(pod.Origin) bool { return true })
 }
 
 // convergedPod returns what is wrong with a pod, "" for nothing.
@@ -277,7 +277,8 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		_, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
-		idle := len(running[c.Name]) == 0 && (held || over || roleOf(want.Object, c.Name) == initial || stuck(spec.InitContainers[:i]))
+		idle := len(running[c.Name]) == 0 && (held || over || roleOf(want.Object, c.Name) == initial || stuck(spec.InitContainers[:i]) ||
+			stuck(spec.InitContainers) && restlessAmong(spec.InitContainers[:i]))
 		if what != "" && !idle {
 			return what
 		}
@@ -293,6 +294,14 @@ func stuck(inits []v1.Container) bool {
 	return slices.ContainsFunc(inits, func(c v1.Container) bool {
 		p := fake.ParseProgram(runtime.ContainerSpec{Command: c.Command})
 		return c.RestartPolicy == nil && p.Code != 0
+	})
+}
+
+// restlessAmong reports whether a program of those ends now and then: before the pod is
+// initialised, who comes after it waits for it.
+func restlessAmong(inits []v1.Container) bool {
+	return slices.ContainsFunc(inits, func(c v1.Container) bool {
+		return fake.ParseProgram(runtime.ContainerSpec{Command: c.Command}).Exits
 	})
 }
 
