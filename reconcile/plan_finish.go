@@ -56,7 +56,9 @@ func (g *generationPlan) done(m member) bool {
 // and where it is of before the last restart of all.
 func (g *generationPlan) last(name string) *Termination {
 	was := g.state.container(name)
-	if c, ok := g.newest(name); ok && c.Attempt >= was.Attempt && !c.Ended() {
+	// That a start failed is remembered before the engine is asked once more.
+	ended := func(c runtime.Container) bool { return c.Ended() || c.State != runtime.Running && c.Attempt <= was.Ended }
+	if c, ok := g.newest(name); ok && c.Attempt >= was.Attempt && !ended(c) {
 		return nil
 	}
 	if was.Last == nil || was.Last.Attempt != was.Attempt || was.Last.Attempt < was.From {
