@@ -57,7 +57,9 @@ func (g *generationPlan) done(m member) bool {
 func (g *generationPlan) last(name string) *Termination {
 	was := g.state.container(name)
 	// That a start failed is remembered before the engine is asked once more.
-	ended := func(c runtime.Container) bool { return c.Ended() || c.State != runtime.Running && c.Attempt <= was.Ended }
+	ended := func(c runtime.Container) bool {
+		return c.Ended() || c.State != runtime.Running && c.Attempt <= was.Ended
+	}
 	if c, ok := g.newest(name); ok && c.Attempt >= was.Attempt && !ended(c) {
 		return nil
 	}
