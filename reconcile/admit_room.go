@@ -73,6 +73,9 @@ func (r *Room) Lacks(pods ...*pod.Pod) Waiting {
 		ask.add(want.most(has))
 		grown.add(want.growth(has))
 	}
+	if len(grown) == 0 {
+		return Waiting{} // as mostly, among however many others
+	}
 	for name := range grown {
 		grown[name] = ask[name]
 	}
