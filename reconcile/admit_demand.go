@@ -78,6 +78,13 @@ func (d Demand) add(more Demand) {
 	}
 }
 
+// take takes what was added to d away.
+func (d Demand) take(less Demand) {
+	for name, amount := range less {
+		d[name] -= amount
+	}
+}
+
 // most returns of each resource what is more.
 func (d Demand) most(o Demand) Demand {
 	out := maps.Clone(d)

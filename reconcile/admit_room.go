@@ -23,7 +23,9 @@ import (
 // in when somebody removes another holds nobody up (law 7).
 type Room struct {
 	capacity Demand
-	tenants  map[pod.Key]*tenant
+	tenants  map[pod.Key]*tenant // none is changed: see put
+	total    Demand              // what they have together
+	yielding int                 // how many of them yield
 	waiting  map[pod.Key]waitingPod
 	turn     uint64 // rises with each pod that comes in, or begins to wait
 }
@@ -58,7 +60,7 @@ func (w waitingPod) before(o waitingPod) int {
 
 // NewRoom returns room of that capacity in which nobody is.
 func NewRoom(capacity Demand) *Room {
-	return &Room{capacity: capacity, tenants: make(map[pod.Key]*tenant), waiting: make(map[pod.Key]waitingPod)}
+	return &Room{capacity: capacity, tenants: make(map[pod.Key]*tenant), total: Demand{}, waiting: make(map[pod.Key]waitingPod)}
 }
 
 // Lacks says what there is too little of to let pods in together; zero where there
@@ -79,7 +81,10 @@ func (r *Room) Lacks(pods ...*pod.Pod) Waiting {
 	for name := range grown {
 		grown[name] = ask[name]
 	}
-	used := r.used(func(key pod.Key, _ *tenant) bool { return !group[key] })
+	used := maps.Clone(r.total)
+	for key := range group {
+		used.take(r.holds(key))
+	}
 	if name, exceeds := r.capacity.exceeding(grown, used); exceeds {
 		return outOf(name, ask[name], used[name], r.capacity[name])
 	}
@@ -88,6 +93,9 @@ func (r *Room) Lacks(pods ...*pod.Pod) Waiting {
 
 // keptForOthers says which pod that waits longer would be passed for good.
 func (r *Room) keptForOthers(p *pod.Pod, grown, used Demand, group map[pod.Key]bool) Waiting {
+	if len(r.waiting) == 0 {
+		return Waiting{}
+	}
 	own, waits := r.waiting[p.Key()]
 	if !waits {
 		own.turn = math.MaxUint64
@@ -157,18 +165,38 @@ func (r *Room) holds(key pod.Key) Demand {
 	return nil
 }
 
+// put has a tenant in place of the one of that key; nil is none.
+func (r *Room) put(key pod.Key, t *tenant) {
+	if was := r.tenants[key]; was != nil {
+		r.total.take(was.holds)
+		if was.yields {
+			r.yielding--
+		}
+	}
+	delete(r.tenants, key)
+	if t == nil {
+		return
+	}
+	r.tenants[key] = t
+	r.total.add(t.holds)
+	if t.yields {
+		r.yielding++
+	}
+}
+
 // Hold lets a pod in, whether there is room or not. Beside what this version asks
 // for it keeps what it had, until it settles.
 func (r *Room) Hold(p *pod.Pod) {
 	delete(r.waiting, p.Key())
-	t := r.tenants[p.Key()]
-	want := DemandOf(p.Object)
-	if t == nil || len(want.growth(t.holds)) > 0 {
+	want, next := DemandOf(p.Object), tenant{}
+	if t := r.tenants[p.Key()]; t != nil && len(want.growth(t.holds)) == 0 {
+		next = *t
+	} else {
 		r.turn++
-		t = &tenant{turn: r.turn, holds: r.holds(p.Key())}
+		next = tenant{turn: r.turn, holds: r.holds(p.Key())}
 	}
-	t.pod, t.holds, t.ends = p, want.most(t.holds), !runsOn(p)
-	r.tenants[p.Key()] = t
+	next.pod, next.holds, next.ends = p, want.most(next.holds), !runsOn(p)
+	r.put(p.Key(), &next)
 }
 
 // HoldListed lets a pod in of which nothing is known but that it runs. It counts as
@@ -187,33 +215,40 @@ func (r *Room) Settle(p *pod.Pod) bool {
 	if t == nil {
 		return false
 	}
-	had := t.holds
-	t.pod, t.holds = p, DemandOf(p.Object)
-	return len(had.growth(t.holds)) > 0
+	next := *t
+	next.pod, next.holds = p, DemandOf(p.Object)
+	r.put(p.Key(), &next)
+	return len(t.holds.growth(next.holds)) > 0
 }
 
 // Yield notes that a tenant is being ended to make room. What it has is kept for
 // those who wait for it.
 func (r *Room) Yield(key pod.Key) {
 	if t := r.tenants[key]; t != nil {
-		t.ends, t.yields = true, true
+		next := *t
+		next.ends, next.yields = true, true
+		r.put(key, &next)
 	}
 }
 
 // Stay takes back what Yield said.
 func (r *Room) Stay(key pod.Key) {
 	if t := r.tenants[key]; t != nil {
-		t.ends, t.yields = !runsOn(t.pod), false
+		next := *t
+		next.ends, next.yields = !runsOn(t.pod), false
+		r.put(key, &next)
 	}
 }
 
 // Yields reports whether a tenant is being ended to make room.
-func (r *Room) Yields(key pod.Key) bool { return r.tenants[key] != nil && r.tenants[key].yields }
+func (r *Room) Yields(key pod.Key) bool {
+	return r.yielding > 0 && r.tenants[key] != nil && r.tenants[key].yields
+}
 
 // Release takes back what a pod has, and reports whether it had anything.
 func (r *Room) Release(key pod.Key) bool {
 	_, had := r.tenants[key]
-	delete(r.tenants, key)
+	r.put(key, nil)
 	return had
 }
 
