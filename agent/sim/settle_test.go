@@ -265,15 +265,20 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 	}
 	over, held := true, d.truth.mayLack(want)
 	spec := &want.Object.Spec
+	// One that was killed once fails a pod that never restarts.
+	failed := spec.RestartPolicy == v1.RestartPolicyNever && slices.ContainsFunc(spec.InitContainers, func(c v1.Container) bool {
+		last := newest[c.Name]
+		return c.RestartPolicy == nil && last.ID != "" && last.Container.Ended() && last.ExitCode != 0
+	})
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		done, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
-		if what != "" && !(len(running[c.Name]) == 0 && (held || stuck(spec.InitContainers))) {
+		if what != "" && !(len(running[c.Name]) == 0 && (held || failed || stuck(spec.InitContainers))) {
 			return what
 		}
 		over = over && done
 	}
-	over = over || spec.RestartPolicy == v1.RestartPolicyNever && stuck(spec.InitContainers)
+	over = over || failed || spec.RestartPolicy == v1.RestartPolicyNever && stuck(spec.InitContainers)
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		_, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
