@@ -25,7 +25,7 @@ type Room struct {
 	capacity Demand
 	tenants  map[pod.Key]*tenant // none is changed: see put
 	total    Demand              // what they have together
-	yielding int                 // how many of them yield
+	yielding map[pod.Key]bool    // those of them that yield
 	waiting  map[pod.Key]waitingPod
 	turn     uint64 // rises with each pod that comes in, or begins to wait
 }
@@ -60,7 +60,10 @@ func (w waitingPod) before(o waitingPod) int {
 
 // NewRoom returns room of that capacity in which nobody is.
 func NewRoom(capacity Demand) *Room {
-	return &Room{capacity: capacity, tenants: make(map[pod.Key]*tenant), total: Demand{}, waiting: make(map[pod.Key]waitingPod)}
+	return &Room{
+		capacity: capacity, tenants: make(map[pod.Key]*tenant), total: Demand{},
+		yielding: make(map[pod.Key]bool), waiting: make(map[pod.Key]waitingPod),
+	}
 }
 
 // Lacks says what there is too little of to let pods in together; zero where there
@@ -169,18 +172,16 @@ func (r *Room) holds(key pod.Key) Demand {
 func (r *Room) put(key pod.Key, t *tenant) {
 	if was := r.tenants[key]; was != nil {
 		r.total.take(was.holds)
-		if was.yields {
-			r.yielding--
-		}
 	}
 	delete(r.tenants, key)
+	delete(r.yielding, key)
 	if t == nil {
 		return
 	}
 	r.tenants[key] = t
 	r.total.add(t.holds)
 	if t.yields {
-		r.yielding++
+		r.yielding[key] = true
 	}
 }
 
@@ -240,10 +241,8 @@ func (r *Room) Stay(key pod.Key) {
 	}
 }
 
-// Yields reports whether a tenant is being ended to make room.
-func (r *Room) Yields(key pod.Key) bool {
-	return r.yielding > 0 && r.tenants[key] != nil && r.tenants[key].yields
-}
+// Yielding are the tenants that are being ended to make room.
+func (r *Room) Yielding() []pod.Key { return slices.Collect(maps.Keys(r.yielding)) }
 
 // Release takes back what a pod has, and reports whether it had anything.
 func (r *Room) Release(key pod.Key) bool {

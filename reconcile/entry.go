@@ -50,7 +50,7 @@ type entry struct {
 	ending time.Time // since when its plans have ended containers
 	begun  map[types.UID]time.Time
 	busy   bool // a wave is under way
-	queued bool // its wave waits for others
+	queued queued
 	wave   []Step
 	began  time.Time
 	wake   time.Time

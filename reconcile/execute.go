@@ -43,52 +43,96 @@ func makes(wave []Step) bool {
 	return slices.ContainsFunc(wave, func(s Step) bool { return s.Verb == CreateSandbox || s.Verb == CreateContainer })
 }
 
+// queued is where a pod's wave waits to be started. One whose wave came to be of the
+// other sort may stand in both queues for a while.
+type queued struct{ light, heavy bool }
+
+// enqueue has a pod's wave wait for its start.
+func (s *state) enqueue(e *entry) {
+	queue, in := &s.light, &e.queued.light
+	if starts(e.wave) {
+		queue, in = &s.heavy, &e.queued.heavy
+	}
+	if !*in {
+		*in = true
+		*queue = append(*queue, e.key)
+	}
+}
+
 // startQueued starts the waves that may run now, in the order they came. One
-// that waits follows its pod's plan until it starts.
+// that waits follows its pod's plan until it starts. What does not keep the engine busy
+// waits for nobody, and of the others only as many are looked at as can start: thousands
+// may wait.
 func (s *state) startQueued() {
 	if !s.online || s.cfg.LookOnly {
 		return
 	}
-	now := time.Now()
-	s.starting = slices.DeleteFunc(s.starting, func(e *entry) bool { return !e.busy || !starts(e.wave) || now.Sub(e.began) >= slowCall })
-	s.queue = slices.DeleteFunc(s.queue, func(key pod.Key) bool {
+	s.light = slices.DeleteFunc(s.light, func(key pod.Key) bool {
 		e := s.pods[key]
-		if len(e.wave) == 0 || !e.known() {
-			e.queued = false
-			s.mark(key)
-			return true
-		}
-		heavy := starts(e.wave)
-		if s.orphans[e.plan.UID].going || heavy && len(s.starting) >= s.cfg.Parallel {
+		switch {
+		case e == nil || !e.queued.light:
+		case s.orphans[e.plan.UID].going:
 			return false
-		}
-		e.queued, e.busy, e.began = false, true, now
-		if heavy {
-			s.starting = append(s.starting, e)
-		}
-		if makes(e.wave) {
-			s.making++
-		}
-		job := job{
-			deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, admitted: e.admittedPods(),
-			objects: s.objects, images: make(map[string]runtime.ImageInfo), observed: e.observed(), wave: e.wave, mounting: new(sync.Mutex),
-		}
-		for _, step := range e.wave {
-			if step.Verb == CreateContainer {
-				job.images[step.Image] = s.image(e.plan.Pod, step.Image).Info
+		default:
+			e.queued.light = false
+			if !starts(e.wave) {
+				s.start(e)
 			}
 		}
-		s.probe(e) // what the wave stops is not to be probed as before
-		for _, step := range e.wave {
-			s.deps.tell(takenEvents(step)...)
-		}
-		ctx := s.ctx
-		s.spawn(func() {
-			outcomes := job.run(ctx)
-			s.report(ctx, func(s *state) { s.foldWave(e, outcomes) })
-		})
 		return true
 	})
+	now := time.Now()
+	s.starting = slices.DeleteFunc(s.starting, func(e *entry) bool { return !e.busy || !starts(e.wave) || now.Sub(e.began) >= slowCall })
+	var held []pod.Key
+	for len(s.heavy) > 0 && len(s.starting) < s.cfg.Parallel {
+		key := s.heavy[0]
+		s.heavy = s.heavy[1:]
+		e := s.pods[key]
+		switch {
+		case e == nil || !e.queued.heavy:
+		case s.orphans[e.plan.UID].going:
+			held = append(held, key)
+		default:
+			e.queued.heavy = false
+			if starts(e.wave) && s.start(e) {
+				s.starting = append(s.starting, e)
+			}
+		}
+	}
+	if len(held) > 0 {
+		s.heavy = append(held, s.heavy...)
+	}
+}
+
+// start starts the wave of a pod and reports whether it did: not where another is
+// under way, or the pod is to be planned again first.
+func (s *state) start(e *entry) bool {
+	if e.busy || len(e.wave) == 0 || !e.known() {
+		return false
+	}
+	e.busy, e.began = true, time.Now()
+	if makes(e.wave) {
+		s.making++
+	}
+	job := job{
+		deps: s.deps, node: s.cfg.Node, pod: e.plan.Pod, state: e.plan.State, admitted: e.admittedPods(),
+		objects: s.objects, images: make(map[string]runtime.ImageInfo), observed: e.observed(), wave: e.wave, mounting: new(sync.Mutex),
+	}
+	for _, step := range e.wave {
+		if step.Verb == CreateContainer {
+			job.images[step.Image] = s.image(e.plan.Pod, step.Image).Info
+		}
+	}
+	s.probe(e) // what the wave stops is not to be probed as before
+	for _, step := range e.wave {
+		s.deps.tell(takenEvents(step)...)
+	}
+	ctx := s.ctx
+	s.spawn(func() {
+		outcomes := job.run(ctx)
+		s.report(ctx, func(s *state) { s.foldWave(e, outcomes) })
+	})
+	return true
 }
 
 // job is one wave with all that it needs.

@@ -333,7 +333,7 @@ func (s *state) nextWake(now time.Time) time.Duration {
 	if !s.nextLook.IsZero() {
 		sooner(s.nextLook)
 	}
-	if len(s.queue) > 0 && s.online {
+	if len(s.heavy) > 0 && s.online {
 		for _, e := range s.starting {
 			sooner(e.began.Add(slowCall))
 		}

@@ -219,7 +219,7 @@ func (s *state) made() {
 	for id := range s.strangers {
 		s.inspects.add(id)
 	}
-	clear(s.strangers)
+	s.strangers = make(map[string]bool)
 }
 
 // foldInspect takes an answer over that was asked for at seq asked.

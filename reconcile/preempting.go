@@ -13,8 +13,8 @@ import (
 // due was looked at: what is over holds nothing by then. It reports whether there is
 // something new to plan.
 func (s *state) makeRoom() bool {
-	for key, e := range s.pods {
-		if s.room.Yields(key) && e.verdict == nil && e.plan.State.Evicted == nil {
+	for _, key := range s.room.Yielding() {
+		if e := s.pods[key]; e != nil && e.verdict == nil && e.plan.State.Evicted == nil {
 			s.room.Stay(key) // it is another generation by now
 		}
 	}

@@ -85,9 +85,11 @@ type state struct {
 
 	targets chan probe.Update // to who makes the probes
 
-	queue    []pod.Key // pods with a wave to start, first come first served
-	starting []*entry  // waves under way that count against Parallel
-	alarms   alarms
+	// light and heavy are the pods with a wave to start, first come first served; heavy
+	// ones start containers. starting are those under way that count against Parallel.
+	light, heavy []pod.Key
+	starting     []*entry
+	alarms       alarms
 
 	revision uint64 // from 1
 	waiters  []waiter
@@ -313,7 +315,7 @@ func (s *state) planDue() {
 		keys := slices.SortedFunc(maps.Keys(s.due), func(a, b pod.Key) int {
 			return cmp.Or(cmp.Compare(s.rank(a), s.rank(b)), a.Compare(b))
 		})
-		clear(s.due)
+		s.due = make(map[pod.Key]bool) // a map that was large once takes long to walk for good
 		for _, key := range keys {
 			if e := s.pods[key]; e != nil {
 				s.consider(e)
@@ -368,11 +370,9 @@ func (s *state) consider(e *entry) {
 	s.fetchImages(e)
 	s.runHooks(e)
 	e.wave = e.plan.FirstWave()
-	if len(e.wave) > 0 && !e.queued {
-		e.queued = true
-		s.queue = append(s.queue, e.key)
-	}
-	if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 && !e.queued {
+	if len(e.wave) > 0 {
+		s.enqueue(e)
+	} else if e.desired == nil && len(e.seen) == 0 && len(e.records) == 0 {
 		delete(s.pods, e.key)
 	}
 	s.passOn(e)

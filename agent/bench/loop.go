@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func runLoop(ctx context.Context, engine *fake.Engine, files *memory, set pod.Se
 		if snap.Ready && len(snap.Pods) == pods && !unsettled {
 			break
 		}
-		time.Sleep(20 * time.Millisecond) // a snapshot of thousands is work for the loop
+		time.Sleep(max(20*time.Millisecond, time.Since(t0)/10)) // a snapshot of thousands is work for the loop
 	}
 	took := time.Since(t0)
 	var err error
@@ -172,16 +173,14 @@ func (m *memory) WriteFile(name string, data []byte) error {
 func (m *memory) Entries(dir string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var names []string
+	names := make(map[string]bool)
 	for name := range m.files {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
 			first, _, _ := strings.Cut(rest, "/")
-			if !slices.Contains(names, first) {
-				names = append(names, first)
-			}
+			names[first] = true
 		}
 	}
-	return names, nil
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 func (m *memory) RemovePod(uid types.UID) error {
