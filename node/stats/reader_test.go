@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,8 +135,10 @@ func TestAFilesystemThatCannotBeTold(t *testing.T) {
 // inCgroup starts a process in a cgroup of that name, as a container has one.
 func inCgroup(t *testing.T, name string) (pid int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", "read line; exec sleep 3600")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "read line; exec sh -c 'echo; exec sleep 3600'")
 	there, err := cmd.StdinPipe()
+	check(t, err)
+	counted, err := cmd.StdoutPipe()
 	check(t, err)
 	check(t, cmd.Start())
 	trees := []string{"/sys/fs/cgroup"} // v2
@@ -155,6 +156,8 @@ func inCgroup(t *testing.T, name string) (pid int) {
 		_ = cmd.Wait()
 	})
 	there.Close() // what it becomes now is counted there
+	_, err = counted.Read(make([]byte, 1))
+	check(t, err)
 	return cmd.Process.Pid
 }
 
@@ -164,9 +167,6 @@ func TestAProcessStandsForItsContainerOnly(t *testing.T) {
 	r := stats.NewReader(slog.New(slog.DiscardHandler))
 	read := func(id string) stats.Container {
 		return r.Pod(stats.Target{UID: "u1", HostNetwork: true, Containers: map[string]stats.Process{"app": {ID: id, PID: pid}}}).Containers["app"]
-	}
-	for deadline := time.Now().Add(10 * time.Second); read(id).WorkingSet == nil && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
 	}
 	if own := read(id); own.WorkingSet == nil || own.Processes == nil || *own.Processes != 1 {
 		t.Errorf("the container of the process: %+v", own)
