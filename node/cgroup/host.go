@@ -48,12 +48,16 @@ func (h Host) Version() (int, error) {
 // hierarchies returns the mount points of cgroup v1, those with a name too. Where
 // controllers share one, it is there under several.
 func (h Host) hierarchies() []string {
-	list, err := filepath.Glob(filepath.Join(h.mount(), "*", procsFile))
+	entries, err := os.ReadDir(h.mount())
 	if err != nil {
-		panic(err) // no such pattern
+		return nil // none is mounted
 	}
-	for i := range list {
-		list[i] = filepath.Dir(list[i])
+	var list []string
+	for _, e := range entries {
+		dir := filepath.Join(h.mount(), e.Name())
+		if _, err := os.Stat(filepath.Join(dir, procsFile)); err == nil {
+			list = append(list, dir)
+		}
 	}
 	return list
 }
