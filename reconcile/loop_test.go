@@ -44,6 +44,10 @@ type rig struct {
 	mute atomic.Bool
 	// hold, where it is not nil, is what the removal of an image waits for.
 	hold chan struct{}
+	// stuck, where it is not nil, is what the start of a container waits for; starts
+	// counts those.
+	stuck  chan struct{}
+	starts atomic.Int64
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
 	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
@@ -346,6 +350,14 @@ func (f forgetful) RemoveImage(ctx context.Context, id string) error {
 		<-f.rig.hold
 	}
 	return f.Runtime.RemoveImage(ctx, id)
+}
+
+func (f forgetful) Start(ctx context.Context, id string) error {
+	if f.rig.stuck != nil {
+		f.rig.starts.Add(1)
+		<-f.rig.stuck
+	}
+	return f.Runtime.Start(ctx, id)
 }
 
 func (f forgetful) Pull(ctx context.Context, ref string, auth runtime.Auth, progress func(runtime.PullProgress)) error {
