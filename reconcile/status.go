@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeeper/podkeeper/manifests"
+	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/runtime"
 )
 
@@ -53,6 +54,9 @@ func Status(plan Plan, observed []runtime.Container, state State, addresses []st
 	status.Conditions = conditions(object, status, s.initialized, up)
 	if slices.ContainsFunc(members(object), func(m member) bool { return restartsAll(m.Container) }) {
 		status.Conditions = append(status.Conditions, restartCondition(state.Restart, status.Phase))
+	}
+	if was := state.Evicted; was != nil && was.Cause != pod.OwnLimit {
+		status.Conditions = append(status.Conditions, disruptionCondition(*was))
 	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

@@ -94,3 +94,8 @@ func restartCondition(r Restart, phase v1.PodPhase) v1.PodCondition {
 	}
 	return c
 }
+
+// disruptionCondition says that a pod was ended for the sake of the node.
+func disruptionCondition(was Eviction) v1.PodCondition {
+	return v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: was.Message}
+}

@@ -1,11 +1,13 @@
 package reconcile_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeeper/podkeeper/pod"
 	"github.com/podkeeper/podkeeper/reconcile"
@@ -85,6 +87,37 @@ func TestEvictedPodComesBack(t *testing.T) {
 				back := the(t, r.after(2*time.Second), "a")
 				if back.Object.Status.Phase != v1.PodRunning || back.Object.UID != a.Object.UID {
 					t.Errorf("it is %s, uid %s, was %s", back.Object.Status.Phase, back.Object.UID, a.Object.UID)
+				}
+			})
+		})
+	}
+}
+
+// Pod conditions: what was ended for the node's sake has DisruptionTarget, until it is
+// back.
+func TestDisruptedPod(t *testing.T) {
+	for cause, want := range map[pod.Cause]bool{pod.MemoryPressure: true, pod.Preempted: true, pod.OwnLimit: false} {
+		t.Run(string(cause), func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				has := func(snap reconcile.Snapshot, want v1.PodCondition) bool {
+					return slices.ContainsFunc(the(t, snap, "a").Object.Status.Conditions, func(c v1.PodCondition) bool {
+						timed := !c.LastTransitionTime.IsZero()
+						c.LastTransitionTime = metav1.Time{}
+						return c == want && timed
+					})
+				}
+				text := manifest("a", "", web) + "  restartPolicy: Never\n"
+				r.want(text)
+				v := verdict(the(t, r.after(time.Second), "a"), cause)
+				condition := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "TerminationByKubelet", Message: v.Message}
+				r.loop.Evict(r.t.Context(), v)
+				if got := has(r.after(time.Minute), condition); got != want {
+					t.Errorf("condition %v, want %v", got, want)
+				}
+				r.want(strings.Replace(text, "c,", "c, args: [x],", 1))
+				snap := r.after(time.Minute)
+				if has(snap, condition) || phases(snap)["a"] != v1.PodRunning {
+					t.Errorf("edited it is %s, and has the condition", phases(snap)["a"])
 				}
 			})
 		})
