@@ -103,9 +103,11 @@ func TestEvictionByDisk(t *testing.T) {
 		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSAvailable, 20*mi), Transition: *patience * 2 / 15}, Period: time.Second,
 	}
 	critical := strings.Replace(manifest("{name: critical}", sleeping("a")), "spec:\n", "spec:\n  priorityClassName: system-node-critical\n", 1)
-	w.write("calm.yaml", manifest("{name: calm}", sleeping("a")))
-	w.write("full.yaml", w.mountsData("full", once("dd if=/dev/zero of=/data/f bs=1M count=40"), "{}"))
+	w.write("calm.yaml", manifest("{name: calm}", shell("a", "dd if=/dev/zero of=/f bs=1M count=50"+andStay))) // which lies elsewhere
 	w.start()
+	w.await("it runs", running("calm"))
+	w.tells("calm-node/a/0")
+	w.write("full.yaml", w.mountsData("full", once("dd if=/dev/zero of=/data/f bs=1M count=40"), "{}"))
 	s := w.await("the pod that fills the disk is evicted", evicted("full", "ephemeral-storage", "20Mi", "The pod was using 40"))
 	uid := find(s, "full").Pod.UID
 	if exists(filepath.Join(disk, "pods", string(uid), "volumes")) {

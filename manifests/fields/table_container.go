@@ -74,7 +74,7 @@ func containers(list string) []Rule {
 	}
 	rules = append(rules,
 		Rule{Path: ".resources.requests{ephemeral-storage}", Verdict: Acted, Tests: tests("reconcile.TestDemand", "reconcile.TestRoomRefuses")},
-		Rule{Path: ".resources.limits{ephemeral-storage}", Verdict: Acted, But: "a pod that takes more is evicted", Tests: tests("gc.TestOverLimit", "agent.TestEvictionByOwnLimit")},
+		Rule{Path: ".resources.limits{ephemeral-storage}", Verdict: Acted, But: "a pod that takes more is evicted", Tests: tests("gc.TestOverLimit", "agent.TestEvictionByStorageLimits")},
 	)
 	for i := range rules {
 		rules[i].Path = list + rules[i].Path
