@@ -73,6 +73,10 @@ func TestStaticCPUs(t *testing.T) {
 	w.write("own.yaml", wholeCPU("own"))
 	w.await("it runs", running("own"))
 	expect("one is not", map[string]string{"shared": rest, "own": last})
+	// As with a kubelet, no quota holds it back on it, nor the pod.
+	c := w.cgroup(w.inspect(w.containers()["own-node/c/0"].ID).State.Pid)
+	c.check(0, "quota of the container", "cpu.cfs_quota_us", "-1", "cpu.max", "max 100000")
+	c.check(1, "quota of the pod", "cpu.cfs_quota_us", "-1", "cpu.max", "max 100000")
 
 	w.write("late.yaml", wholeCPU("late"))
 	w.restart()

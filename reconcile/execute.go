@@ -216,9 +216,9 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 	case RemoveContainer:
 		return runtime.Container{}, rt.Remove(ctx, s.ID)
 	case UpdateCgroup:
-		return runtime.Container{}, j.deps.Cgroups.SetPod(ctx, s.Parent, podCgroup(j.pod.Object, s.UID, j.node), s.Grow)
+		return runtime.Container{}, j.deps.Cgroups.SetPod(ctx, s.Parent, podCgroup(j.pod.Object, s.UID, j.node.exempt(len(j.state.CPUs) > 0)), s.Grow)
 	case UpdateResources:
-		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node, j.parent(s.ID))
+		r := resources(j.pod.Object, containerOf(j.pod.Object, s.Container), j.node.exempt(j.state.CPUs[s.Container] != ""), j.parent(s.ID))
 		r.CPUSet = s.CPUs
 		return runtime.Container{Resources: r}, rt.UpdateResources(ctx, s.ID, r)
 	case UpdateVolume:
@@ -262,7 +262,7 @@ func (j job) createSandbox(ctx context.Context, s Step) (runtime.Container, erro
 		return runtime.Container{}, fmt.Errorf("resolvers of the node: %w", err)
 	}
 	if j.deps.Cgroups != nil {
-		if spec.CgroupParent, err = j.deps.Cgroups.EnsurePod(ctx, podCgroup(j.pod.Object, s.UID, j.node)); err != nil {
+		if spec.CgroupParent, err = j.deps.Cgroups.EnsurePod(ctx, podCgroup(j.pod.Object, s.UID, j.node.exempt(len(j.state.CPUs) > 0))); err != nil {
 			return runtime.Container{}, err
 		}
 	}
@@ -301,7 +301,7 @@ func (j job) createContainer(ctx context.Context, s Step) (runtime.Container, er
 		return runtime.Container{}, err
 	}
 	mounts = append(mounts, message...)
-	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.parent(s.Sandbox.ID), j.node, env, mounts)
+	spec := containerSpec(j.pod, s.UID, c, s.Attempt, s.Sandbox, j.parent(s.Sandbox.ID), j.node.exempt(j.state.CPUs[s.Container] != ""), env, mounts)
 	spec.Security, spec.Resources.CPUSet = security, s.CPUs
 	id, err := j.deps.Runtime.EnsureContainer(ctx, spec)
 	return runtime.Container{ID: id, Identity: spec.Identity, State: runtime.Created, Image: spec.Image, Resources: spec.Resources, CgroupParent: spec.CgroupParent}, err

@@ -86,7 +86,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case CreateSandbox:
 		s.learn(o.container)
 		if o.container.CgroupParent != "" {
-			e.cgroups[o.step.UID] = CgroupSet{Limits: podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node).Limits}
+			e.cgroups[o.step.UID] = CgroupSet{Limits: podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node.exempt(len(e.plan.State.CPUs) > 0)).Limits}
 		}
 		s.inspects.add(o.container.ID) // it may have ended since it was inspected
 	case CreateContainer:
@@ -103,7 +103,7 @@ func (s *state) foldSuccess(e *entry, o outcome) {
 	case RemoveContainer:
 		s.forget(id)
 	case UpdateCgroup:
-		e.cgroups[o.step.UID] = CgroupSet{podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node).Limits, o.step.Grow}
+		e.cgroups[o.step.UID] = CgroupSet{podCgroup(e.plan.Pod.Object, o.step.UID, s.cfg.Node.exempt(len(e.plan.State.CPUs) > 0)).Limits, o.step.Grow}
 	case UpdateResources:
 		if seen := e.seen[id]; seen != nil {
 			seen.Updated = &o.container.Resources

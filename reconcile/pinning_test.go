@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ func cpusOf(t *testing.T, snap reconcile.Snapshot) map[string]string {
 		for _, c := range v.Containers {
 			if !c.IsSandbox() && c.State == "running" {
 				out[v.Object.Name[:1]+"/"+c.Name] = c.Resources.CPUSet
+				if c.Resources.CPUQuota > 0 {
+					out[v.Object.Name[:1]+"/"+c.Name] += " with a quota"
+				}
 				if c.Attempt > 0 {
 					t.Errorf("container %s of %s was restarted", c.Name, v.Object.Name)
 				}
@@ -32,8 +36,9 @@ func pinnedText(name, resources string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {terminationGracePeriodSeconds: 2, containers: [{name: a, image: 'present:1', resources: {limits: {%s}}}]}\n", name, resources)
 }
 
-// Whole CPUs of a Guaranteed pod are its own: the pool of all others shrinks and
-// grows in place, over a restart of the agent too, and who finds too few waits.
+// Whole CPUs of a Guaranteed pod are its own, and no quota holds it back on them, as
+// with a kubelet since 1.33: the pool of all others shrinks and grows in place, over a
+// restart of the agent too, and who finds too few waits.
 func TestPinning(t *testing.T) {
 	inRig(t, func(r *rig) {
 		expect := func(when string, snap reconcile.Snapshot, want map[string]string) {
@@ -76,8 +81,10 @@ func TestPinning(t *testing.T) {
 
 		restart(none)
 		r.want(shared, pinnedText("o", "cpu: 1, memory: 64Mi"))
-		expect("without the policy again", r.after(time.Minute), map[string]string{"s/a": "0-3", "o/a": "0-3"})
+		expect("without the policy again", r.after(time.Minute), map[string]string{"s/a": "0-3", "o/a": "0-3 with a quota"})
 		restart(static)
+		r.want(shared, pinnedText("o", "cpu: 1, memory: 64Mi"))
+		expect("and with it", r.after(time.Minute), map[string]string{"s/a": "0-1,3", "o/a": "2"})
 		r.want(shared)
 		expect("all are gone", r.after(time.Minute), map[string]string{"s/a": "0-3"})
 	})
@@ -93,11 +100,28 @@ func TestPinningOfWhatRuns(t *testing.T) {
 		r.pinning = reconcile.Pinning{Static: true, Online: machine(1, 2), Reserved: set("0")}
 		r.start(reconcile.Policy{})
 		r.want(greedy)
-		if diff := cmp.Diff(map[string]string{"g/a": "0-3"}, cpusOf(t, r.after(time.Minute))); diff != "" {
+		if diff := cmp.Diff(map[string]string{"g/a": "0-3 with a quota"}, cpusOf(t, r.after(time.Minute))); diff != "" {
 			t.Error(diff)
 		}
 		if n := r.log.count("too few CPUs"); n != 1 {
 			t.Errorf("said %d times, want once", n)
+		}
+	})
+}
+
+// With its CPUs a container's quota comes and goes, which is no edit that restarts it.
+func TestPinningRestartsNothing(t *testing.T) {
+	inRig(t, func(r *rig) {
+		text := strings.Replace(pinnedText("p", "cpu: 1, memory: 64Mi"), "resources", "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}], resources", 1)
+		for _, static := range []bool{false, true, false} {
+			r.stop()
+			r.pinning = reconcile.Pinning{Static: static, Online: machine(1, 2), Reserved: set("0")}
+			r.start(reconcile.Policy{})
+			r.want(text)
+			got := cpusOf(t, r.after(time.Minute))["p/a"]
+			if quota := strings.Contains(got, "quota"); quota == static {
+				t.Errorf("static %v: it has CPUs %q", static, got)
+			}
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // limits returns those that a container is to have.
 func (g *generationPlan) limits(spec *v1.Container, c runtime.Container) runtime.Resources {
-	r := resources(g.pod.Object, spec, g.in.Node, c.CgroupParent)
+	r := resources(g.pod.Object, spec, g.in.Node.exempt(g.in.Pins.Own[spec.Name] != ""), c.CgroupParent)
 	r.CPUSet = g.in.Pins.of(spec.Name, c.Resources.CPUSet)
 	return r
 }
@@ -29,7 +29,10 @@ func (g *generationPlan) resizeRestarts(spec *v1.Container, c runtime.Container)
 		return false
 	}
 	want := g.limits(spec, c)
-	cpu := c.Resources.CPUShares != want.CPUShares || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
+	cpu := c.Resources.CPUShares != want.CPUShares
+	if wholeCPUs(g.pod.Object, spec) == 0 { // else the limit is the request, and CPUs of its own come and go without a quota
+		cpu = cpu || c.Resources.CPUQuota != want.CPUQuota || c.Resources.CPUPeriod != want.CPUPeriod
+	}
 	memory := c.Resources.Memory != want.Memory
 	return slices.ContainsFunc(spec.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
 		return p.RestartPolicy == v1.RestartContainer && (p.ResourceName == v1.ResourceCPU && cpu || p.ResourceName == v1.ResourceMemory && memory)
@@ -47,7 +50,7 @@ func (g *generationPlan) resizeCgroup(sandbox runtime.Container) {
 		return spec != nil && c.State == runtime.Running && g.resized(spec, c)
 	})
 	has, known := g.in.Cgroups[g.uid]
-	if known && has.Equal(podCgroup(g.pod.Object, g.uid, g.in.Node).Limits) && (pending || !has.Grow) {
+	if known && has.Equal(podCgroup(g.pod.Object, g.uid, g.in.Node.exempt(len(g.in.Pins.Own) > 0)).Limits) && (pending || !has.Grow) {
 		return
 	}
 	s := Step{Verb: UpdateCgroup, Parent: sandbox.CgroupParent, Grow: pending, Wave: g.wave}

@@ -63,6 +63,13 @@ func (n Node) quota(limit resource.Quantity) (quota, period int64) {
 	return max(limit.MilliValue()*period/1000, minQuota), period
 }
 
+// exempt returns the node as it is for what has CPUs of its own, if it has: these are
+// all that it can use, and a quota of as many would only hold it back now and then.
+func (n Node) exempt(own bool) Node {
+	n.NoCPUQuota = n.NoCPUQuota || own
+	return n
+}
+
 // podCgroup returns what the cgroup of a pod is to be, as the kubelet has it: the pod's
 // own requests and limits where it has any, else those of its containers together. A
 // limit that not every container has is none.

@@ -36,8 +36,8 @@ func (d *driver) apart(when string) {
 			continue
 		}
 		cpus, err := cpuset.Parse(c.Resources.CPUSet)
-		switch own := c.Resources.CPUQuota > 0 && d.guaranteed(c); {
-		case err != nil || own && cpus.Size() != 1 || !own && (shared != "" && shared != cpus.String()):
+		switch own := c.Resources.CPUShares == 1024 && d.guaranteed(c); {
+		case err != nil || own && c.Resources.CPUQuota > 0 || own && cpus.Size() != 1 || !own && (shared != "" && shared != cpus.String()):
 			d.laws.violate(cpuLaw, "%s: %s may use %q, others %q", when, c.Name, c.Resources.CPUSet, shared)
 		case own && !cpus.Intersection(taken).IsEmpty():
 			d.laws.violate(cpuLaw, "%s: %s shares %s with another", when, c.Name, cpus)
