@@ -72,8 +72,15 @@ func (p *parts) countOOM(ctx context.Context) error {
 	tick := time.NewTicker(countPeriod)
 	defer tick.Stop()
 	var counts oomCounts
+	var seen uint64
 	for {
-		if snap, err := p.loop.Snapshot(ctx, 0); err == nil && snap.Ready {
+		snap, err := p.loop.Snapshot(ctx, seen)
+		if err == nil && !snap.Ready {
+			seen = snap.Revision
+			continue
+		}
+		seen = 0
+		if err == nil {
 			var list []pod.Event
 			counts, list = counts.look(snap.Pods, p.usage.OOMKills)
 			for _, e := range list {

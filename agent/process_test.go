@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -71,16 +72,18 @@ func (w *world) processConfig() processConfig {
 	}
 }
 
-// startProcess starts an agent in a process of its own.
-func (w *world) startProcess() *process {
+// startProcess starts an agent in a process of its own, by a command that ends up as
+// the program that is its last argument.
+func (w *world) startProcess(by ...string) *process {
 	w.t.Helper()
 	text, err := json.Marshal(w.processConfig())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := &process{t: w.t, cmd: exec.Command(os.Args[0])}
+	by = append(by, os.Args[0])
+	p := &process{t: w.t, cmd: exec.Command(by[0], by[1:]...)}
 	p.cmd.Env = append(os.Environ(), asAgent+"="+string(text))
-	p.cmd.Stderr = w.t.Output()
+	p.cmd.Stderr = io.MultiWriter(w.t.Output(), w.said)
 	// It must not outlive a test that is killed.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := startBound(w.t, p.cmd); err != nil {

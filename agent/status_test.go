@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeeper/podkeeper/node/stats"
@@ -44,6 +45,29 @@ func TestOutOfMemory(t *testing.T) {
 // told returns the lines of the log about an event of a container.
 func (w *world) told(reason, pod, container string, words ...string) []string {
 	return w.said.lines(append(words, "reason="+reason+" ", "pod=default/"+pod+" ", "container="+container)...)
+}
+
+// Where the kernel's log may not be opened that is said once, and kills are told by what
+// cgroups count.
+func TestOutOfMemoryWithoutTheLog(t *testing.T) {
+	w := newWorld(t)
+	w.write("child.yaml", manifest("{name: child}", shell("app", "read go </go/go; tail /dev/zero; exec sleep 1000", "resources: {limits: {memory: 32Mi}}",
+		"volumeMounts: [{name: go, mountPath: /go}]"))+"  volumes: [{name: go, hostPath: {path: "+w.tmp+"}}]\n")
+	if err := unix.Mkfifo(w.path("go"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.startProcess("unshare", "--mount", "sh", "-c", `mount --bind /dev/kmsg /dev/kmsg && mount -o remount,bind,nodev /dev/kmsg && exec "$0"`)
+	w.await("it runs", running("child"))
+	w.poll("the log is given up", func() bool { return len(w.said.lines("the kernel's log cannot be read", "permission denied")) == 1 })
+	// It waits for a reader.
+	if err := os.WriteFile(w.path("go"), []byte("now\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.poll("its kill was told of", func() bool { return len(w.told("OOMKilling", "child-node", "app", "a process was killed")) == 1 })
+	if said := w.said.lines("kernel", "log"); len(said) != 1 {
+		t.Errorf("said of the log: %q", said)
+	}
+	w.await("it runs on", runs("child", "app", 0))
 }
 
 // C119: a child that was killed for its memory is not the end of the container.
