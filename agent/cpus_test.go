@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/podkeeper/podkeeper/agent"
+	"github.com/podkeeper/podkeeper/server"
 )
 
 // cpusAllowed returns the CPUs that the kernel lets a container's process use: those
@@ -73,6 +74,7 @@ func TestStaticCPUs(t *testing.T) {
 	w.write("own.yaml", wholeCPU("own"))
 	w.await("it runs", running("own"))
 	expect("one is not", map[string]string{"shared": rest, "own": last})
+	w.await("it shows which", func(s server.State) bool { return find(s, "own").CPUs["c"] == last })
 	// As with a kubelet, no quota holds it back on it, nor the pod.
 	c := w.cgroup(w.inspect(w.containers()["own-node/c/0"].ID).State.Pid)
 	c.check(0, "quota of the container", "cpu.cfs_quota_us", "-1", "cpu.max", "max 100000")
