@@ -10,12 +10,14 @@
 # kernel, and on what is done beside running pods).
 # PATIENCE is how long a test of the agent waits for the engine (default 90s; an
 # emulated processor needs 15m).
+# TAGS are build tags: with sysrq, TestSystemOOM has the host act as if it were out of
+# memory, which is for a host that nobody else needs.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -gt 1 ] || set -- ssh "$1"
 
-: "${GO:=go}" "${PATIENCE:=90s}"
+: "${GO:=go}" "${PATIENCE:=90s}" "${TAGS:=}"
 : "${TESTS:=node/cgroup .
 node/kernel .
 node/logind .
@@ -23,7 +25,7 @@ node/stats .
 agent/doctor .
 runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
 agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups)\$
-agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImagesThat.*|TestOutOfMemory.*|TestOnce.*)\$}"
+agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImagesThat.*|TestOutOfMemory.*|TestOnce.*|TestSystemOOM)\$}"
 
 there=$("$@" 'mktemp -d')
 trap '"$@" "rm -rf $there"' EXIT
@@ -33,7 +35,7 @@ fi
 built=$(mktemp -d)
 failed=''
 while read -r package pattern; do
-	CGO_ENABLED=0 $GO test -c -ldflags '-s -w' -o "$built/t" "./$package"
+	CGO_ENABLED=0 $GO test -c -tags "$TAGS" -ldflags '-s -w' -o "$built/t" "./$package"
 	gzip -1 <"$built/t" | "$@" "mkdir -p $there/$package && gzip -d >$there/$package/t && chmod +x $there/$package/t"
 	[ ! -d "$package/testdata" ] || tar -cf - -C "$package" testdata | "$@" "tar -xf - -C $there/$package"
 	patience=''

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeeper/podkeeper/node/cgroup"
+	"github.com/podkeeper/podkeeper/node/kernel"
 )
 
 // The tests below make cgroups on this machine, of either version, in a place of
@@ -67,6 +68,17 @@ func kernelFile(t *testing.T, h cgroup.Host, path, v1, v2 string) string {
 	return strings.TrimSpace(string(data))
 }
 
+// hugePages reports whether this machine's cgroups hold huge pages of 2 MiB.
+func hugePages(t *testing.T) bool {
+	t.Helper()
+	c, err := kernel.ReadControllers("/sys/fs/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat("/sys/kernel/mm/hugepages/hugepages-2048kB")
+	return err == nil && slices.Contains(c.Names, "hugetlb")
+}
+
 func TestLimitsInTheKernel(t *testing.T) { eachDriver(t, limitsInTheKernel) }
 
 func limitsInTheKernel(t *testing.T, tree *cgroup.Tree, _ cgroup.Driver) {
@@ -74,7 +86,7 @@ func limitsInTheKernel(t *testing.T, tree *cgroup.Tree, _ cgroup.Driver) {
 		t.Fatal(err)
 	}
 	parent, err := tree.EnsurePod(t.Context(), cgroup.Pod{UID: "a-1", Class: v1.PodQOSBurstable, Limits: cgroup.Limits{
-		CPUShares: 512, CPUQuota: 25_500, Memory: 64 << 20, Pids: 100,
+		CPUShares: 512, CPUQuota: 25_500, Memory: 64 << 20, Pids: 100, HugePages: map[string]int64{"2MB": 4 << 20},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +102,9 @@ func limitsInTheKernel(t *testing.T, tree *cgroup.Tree, _ cgroup.Driver) {
 	check(pod, "quota", "cpu.cfs_quota_us", "25500", "cpu.max", "25500 100000")
 	check(pod, "memory", "memory.limit_in_bytes", "67108864", "memory.max", "67108864")
 	check(pod, "pids", "pids.max", "100", "pids.max", "100")
+	if hugePages(t) {
+		check(pod, "huge pages", "hugetlb.2MB.limit_in_bytes", "4194304", "hugetlb.2MB.max", "4194304")
+	}
 	check(filepath.Dir(pod), "burstable's weight", "cpu.shares", "512", "cpu.weight", "20")
 	check(tree.Path(), "the node's memory", "memory.limit_in_bytes", "1073741824", "memory.max", "1073741824")
 	check(tree.Path(), "the node's weight", "cpu.shares", "2048", "cpu.weight", "79")
