@@ -107,6 +107,8 @@ func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error
 	given := map[string]bool{}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	fields := kubeletFields()
+	merge, err := mergesEvictionDefaults(path, entries)
+	errs = append(errs, err)
 	var idle, unknown []string
 	for _, e := range entries {
 		field, ok := fields[e.name]
@@ -120,11 +122,15 @@ func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error
 			if given[field.flag] || flags.Lookup(field.flag) == nil {
 				continue
 			}
+			if merge && e.name == "evictionHard" {
+				values = withDefaultHard(values)
+			}
 			for _, v := range values {
 				if err := flags.Set(field.flag, v); err != nil {
 					errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, e.value.Line, e.name, err))
 				}
 			}
+		case e.name == mergeField:
 		case e.name == "authorization.mode" && e.value.Value == "AlwaysAllow": // as it is
 		case e.name == "runOnce":
 			errs = append(errs, fmt.Errorf("%s:%d: runOnce: no kubelet takes it any more; use --runonce", path, e.line))
@@ -141,6 +147,33 @@ func applyKubeletFile(path string, flags *pflag.FlagSet, log *slog.Logger) error
 		log.Warn("unknown fields in the kubelet's configuration", "file", path, "fields", strings.Join(unknown, ", "))
 	}
 	return errors.Join(errs...)
+}
+
+// mergeField has evictionHard keep the defaults of signals that it does not name.
+const mergeField = "mergeDefaultEvictionSettings"
+
+func mergesEvictionDefaults(path string, entries []kubeletEntry) (bool, error) {
+	for _, e := range entries {
+		if e.name == mergeField {
+			values, err := readBool(e.value)
+			if err != nil {
+				return false, fmt.Errorf("%s:%d: %s: %w", path, e.value.Line, e.name, err)
+			}
+			return slices.Contains(values, "true"), nil
+		}
+	}
+	return false, nil
+}
+
+// withDefaultHard adds the default thresholds of the signals that have none.
+func withDefaultHard(thresholds []string) []string {
+	for _, text := range defaultHard() {
+		signal, _, _ := strings.Cut(text, "<")
+		if !slices.ContainsFunc(thresholds, func(t string) bool { return strings.HasPrefix(t, signal+"<") }) {
+			thresholds = append(thresholds, text)
+		}
+	}
+	return thresholds
 }
 
 type kubeletEntry struct {
@@ -418,7 +451,6 @@ const kubeletFieldsWithoutCounterpart = `
 	memoryManagerPolicy
 	memorySwap
 	memoryThrottlingFactor
-	mergeDefaultEvictionSettings
 	nodeLeaseDurationSeconds
 	nodeStatusMaxImages
 	nodeStatusReportFrequency

@@ -18,8 +18,13 @@ type evictSettings struct {
 	lowDisk                        int
 }
 
+// defaultHard are the kubelet's thresholds.
+func defaultHard() []string {
+	return []string{"memory.available<100Mi", "nodefs.available<10%", "nodefs.inodesFree<5%", "imagefs.available<15%", "imagefs.inodesFree<5%"}
+}
+
 func (e *evictSettings) flags(f *pflag.FlagSet) {
-	f.StringSliceVar(&e.hard, "eviction-hard", []string{"memory.available<100Mi", "nodefs.available<10%", "nodefs.inodesFree<5%", "imagefs.available<15%", "imagefs.inodesFree<5%"},
+	f.StringSliceVar(&e.hard, "eviction-hard", defaultHard(),
 		"the `THRESHOLDS` signal<amount at which pods are evicted at once; \"\" for none")
 	f.StringSliceVar(&e.soft, "eviction-soft", nil, "the `THRESHOLDS` at which pods are evicted when they were met for the grace period")
 	f.StringSliceVar(&e.softGrace, "eviction-soft-grace-period", nil, "the `PERIODS` signal=duration for soft thresholds")
