@@ -48,6 +48,8 @@ type rig struct {
 	// counts those.
 	stuck  chan struct{}
 	starts atomic.Int64
+	// lists, where it is not nil, is what a listing waits for.
+	lists atomic.Pointer[chan struct{}]
 	// login holds the password of the node's login to every registry, a string.
 	login atomic.Value
 	// check holds a func(probe.Check) probe.Result, ahead the lead of the wall clock
@@ -331,6 +333,13 @@ func TestImageThatVanishesIsPulledWithBackOff(t *testing.T) {
 type forgetful struct {
 	runtime.Runtime
 	rig *rig
+}
+
+func (f forgetful) List(ctx context.Context) ([]runtime.Summary, error) {
+	if wait := f.rig.lists.Load(); wait != nil {
+		<-*wait
+	}
+	return f.Runtime.List(ctx)
 }
 
 func (f forgetful) Inspect(ctx context.Context, id string) (runtime.Container, error) {

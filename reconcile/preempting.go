@@ -18,7 +18,7 @@ func (s *state) makeRoom() bool {
 			s.room.Stay(key) // it is another generation by now
 		}
 	}
-	if s.shutdown != nil || !s.online {
+	if s.shutdown != nil || !s.ready {
 		return false // nobody could have the room
 	}
 	for _, p := range s.room.Queue() {

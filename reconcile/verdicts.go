@@ -38,8 +38,8 @@ func (s *state) press(y Pressure) {
 
 // evict has a verdict carried out by the plans of its pod.
 func (s *state) evict(v pod.Verdict) {
-	if !s.online && v.Cause != pod.OwnLimit {
-		return // nothing comes of it before the node is another
+	if !s.ready && v.Cause != pod.OwnLimit {
+		return // who it is about may have ended: the engine has not said since it was away
 	}
 	for key, e := range s.pods {
 		if _, ok := e.records[v.UID]; ok || e.plan.UID == v.UID {

@@ -264,27 +264,51 @@ func TestVerdictAboutAnother(t *testing.T) {
 	})
 }
 
-// A verdict about the node is not carried out long after, when the engine is back.
+// A verdict about the node is not carried out long after, when the engine is back, nor
+// before it has said what is left.
 func TestVerdictBeforeAnOutage(t *testing.T) {
-	for name, busy := range map[string]bool{"while it is away": false, "before it went away": true} {
+	const stubborn = "{name: c, image: present:1, command: [ignore-term]}"
+	for name, happens := range map[string]func(r *rig, evict func()){
+		"while it is away": func(r *rig, evict func()) {
+			r.engine.Down(true)
+			r.after(time.Second)
+			evict()
+			r.after(time.Minute)
+			r.engine.Up()
+		},
+		"before it went away": func(r *rig, evict func()) {
+			r.want(manifest("a", "", strings.Replace(stubborn, "term", "term, x", 1))) // its wave takes longer than that
+			r.after(time.Second)
+			evict()
+			r.engine.Down(true)
+			r.after(time.Minute)
+			r.engine.Up()
+		},
+		"before it has listed its containers": func(r *rig, evict func()) {
+			r.engine.Down(true)
+			r.after(time.Minute)
+			lists := make(chan struct{})
+			r.lists.Store(&lists)
+			r.engine.Up()
+			if r.after(10 * time.Second); !r.after(0).Online {
+				r.t.Error("the engine is not back")
+			}
+			evict()
+			r.after(time.Second)
+			close(lists)
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
-				r.want(manifest("a", "", "{name: c, image: present:1, command: [ignore-term]}"))
+				r.want(manifest("a", "", stubborn))
 				a := the(t, r.after(time.Second), "a")
-				if busy { // its wave takes longer than that
-					r.want(manifest("a", "", "{name: c, image: present:1, command: [ignore-term, x]}"))
-					r.after(time.Second)
-					r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure))
-					r.engine.Down(true)
-				} else {
-					r.engine.Down(true)
-					r.after(time.Second)
-					r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure))
-				}
-				r.after(time.Minute)
-				r.engine.Up()
+				happens(r, func() { r.loop.Evict(r.t.Context(), verdict(a, pod.MemoryPressure)) })
 				if got := phases(r.after(2 * time.Minute))["a"]; got != v1.PodRunning {
 					t.Errorf("it is %s", got)
+				}
+				r.loop.Evict(r.t.Context(), verdict(the(t, r.after(0), "a"), pod.MemoryPressure))
+				if got := phases(r.after(time.Minute))["a"]; got != v1.PodFailed {
+					t.Errorf("after another verdict it is %s", got)
 				}
 			})
 		})
