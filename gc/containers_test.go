@@ -75,7 +75,8 @@ func TestSelectContainers(t *testing.T) {
 }
 
 // Law 9: whatever there is, the newest attempt of a container and what is young
-// are never selected, and nothing is selected twice.
+// are never selected, and nothing is selected twice; the oldest is first, and no more
+// than the policy allows stays, as far as there can be less.
 func TestSelectContainersProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []gc.Dead
@@ -92,11 +93,22 @@ func TestSelectContainersProperties(t *testing.T) {
 		}
 		policy := gc.Policy{MinAge: time.Minute, PerContainer: rapid.IntRange(-1, 3).Draw(t, "per"), Total: rapid.IntRange(-1, 20).Draw(t, "total")}
 		seen := make(map[string]bool)
+		last := time.Time{}
 		for _, d := range gc.SelectContainers(list, policy, now) {
-			if newest[string(d.UID)+d.Name] == d.Attempt || now.Sub(d.Finished) < policy.MinAge || seen[d.ID] {
+			if newest[string(d.UID)+d.Name] == d.Attempt || now.Sub(d.Finished) < policy.MinAge || seen[d.ID] || d.Finished.Before(last) {
 				t.Fatalf("selected %s", d.ID)
 			}
-			seen[d.ID] = true
+			seen[d.ID], last = true, d.Finished
+		}
+		newer := make(map[string]int)
+		for _, d := range slices.Backward(list) {
+			unit := string(d.UID) + d.Name
+			stays := newest[unit] == d.Attempt || now.Sub(d.Finished) < policy.MinAge
+			if surplus := policy.PerContainer >= 0 && newer[unit] >= policy.PerContainer; !stays && !seen[d.ID] &&
+				(surplus || policy.Total >= 0 && len(list)-len(seen) > policy.Total) {
+				t.Fatalf("%s stays, with %d newer ones, %d of %d in all", d.ID, newer[unit], len(list)-len(seen), len(list))
+			}
+			newer[unit]++
 		}
 	})
 }
