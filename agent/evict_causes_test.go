@@ -36,6 +36,25 @@ func TestEvictionByProcesses(t *testing.T) {
 	}
 }
 
+// TestEvictionByInodes has a pod make many small files on a small filesystem.
+func TestEvictionByInodes(t *testing.T) {
+	disk := smallDisk(t, 1024)
+	w := newWorld(t)
+	w.cfg.RootDir = disk
+	w.cfg.Eviction = gc.EvictionConfig{
+		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSInodesFree, 400), Transition: time.Second}, Period: time.Second,
+	}
+	calm := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=20"+andStay, "volumeMounts: [{name: data, mountPath: /data}]")
+	w.write("calm.yaml", manifest("{name: calm}", calm)+"  volumes: [{name: data, emptyDir: {}}]\n")
+	w.write("full.yaml", w.mountsData("full", once("for i in $(seq 700); do : >/data/$i; done"), "{}"))
+	w.start()
+	w.await("the pod with the files is evicted", evicted("full", "resource: inodes", "nodefs.inodesFree: 400", "The pod was using "), running("calm"))
+	w.await("it comes back", running("full"), running("calm"))
+	if n := len(w.said.lines("reason=Evicted", "The node was low")); n != 1 {
+		t.Errorf("%d evictions were told", n)
+	}
+}
+
 // TestEvictionBySoftThreshold holds that a pod goes only after the grace period of the
 // threshold, and gets longer to end than by a hard one.
 func TestEvictionBySoftThreshold(t *testing.T) {

@@ -158,6 +158,28 @@ func TestEvictionByImageDisk(t *testing.T) {
 	w.await("all are there again", running("small"), running("large"), running("late"))
 }
 
+// TestLowImageDisk holds that no pod is let onto a filesystem of images that is nearly
+// full, and that what runs stays.
+func TestLowImageDisk(t *testing.T) {
+	disk := smallDisk(t, 1024)
+	w := newWorld(t)
+	w.cfg.Eviction = gc.EvictionConfig{Policy: gc.EvictionPolicy{LowDisk: 20 * mi}, Period: time.Second, Images: disk}
+	w.write("old.yaml", manifest("{name: old}", sleeping("a")))
+	w.start()
+	w.await("the pod runs", running("old"))
+	fill(t, filepath.Join(disk, "images"), 40*mi)
+	w.poll("the agent notices", func() bool { return len(w.said.lines("the disk is nearly full", disk)) > 0 })
+	w.write("new.yaml", manifest("{name: new}", sleeping("a")))
+	s := w.await("a new one waits", blocked("new", "OutOfImageDisk"), running("old"))
+	if why := find(s, "new").Blocked.Message; !strings.Contains(why, "no pod is admitted below 20Mi") {
+		t.Errorf("it waits for %q", why)
+	}
+	if err := os.Remove(filepath.Join(disk, "images")); err != nil {
+		t.Fatal(err)
+	}
+	w.await("there is room again", running("new"), running("old"))
+}
+
 // TestEvictionByMemory sets the threshold just below what is available. The kernel
 // says when it is met, before anybody has looked. What other tests take or give back
 // meanwhile is less than the margin.

@@ -211,6 +211,12 @@ func TestReadings(t *testing.T) {
 	if diff := cmp.Diff(want, gc.Readings(disk)); diff != "" {
 		t.Errorf("readings (-want +got):\n%s", diff)
 	}
+	disk = oneDisk()
+	disk.ContainerFS = &stats.Filesystem{Capacity: 20, Available: 5, Inodes: ptr(int64(9)), InodesFree: ptr(int64(3))}
+	got := gc.Readings(disk)
+	if a, i := got[gc.ContainerFSAvailable], got[gc.ContainerFSInodesFree]; a != (gc.Reading{Available: 5, Capacity: 20}) || i != (gc.Reading{Available: 3, Capacity: 9}) {
+		t.Errorf("of containers: %v, inodes %v", a, i)
+	}
 	if got := gc.Readings(stats.Node{}); len(got) > 0 {
 		t.Errorf("of nothing: %v", got)
 	}
@@ -221,6 +227,12 @@ func TestLowDiskMessages(t *testing.T) {
 	node.NodeFS = &stats.Filesystem{Path: "/var/lib/podkeeper", Available: 100 * mi}
 	root, images := gc.EvictionPolicy{LowDisk: 256 * mi}.LowDiskMessages(node)
 	if want := "100Mi are left on the filesystem of /var/lib/podkeeper, no pod is admitted below 256Mi (--low-diskspace-threshold-mb)"; root != want || images != "" {
+		t.Errorf("root %q, images %q", root, images)
+	}
+	node = oneDisk()
+	node.ImageFS = &stats.Filesystem{Path: "/var/lib/docker", Available: 256*mi - 1}
+	root, images = gc.EvictionPolicy{LowDisk: 256 * mi}.LowDiskMessages(node)
+	if want := "255Mi are left on the filesystem of /var/lib/docker, no pod is admitted below 256Mi (--low-diskspace-threshold-mb)"; root != "" || images != want {
 		t.Errorf("root %q, images %q", root, images)
 	}
 	if root, images := (gc.EvictionPolicy{}).LowDiskMessages(node); root+images != "" {
