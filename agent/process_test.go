@@ -38,6 +38,7 @@ type processConfig struct {
 	Logs                      podlog.Config
 	DockerHost                string
 	ExecHandler               agent.ExecHandler
+	Node                      agent.NodeConfig
 }
 
 func beAgent(text string) int {
@@ -47,7 +48,7 @@ func beAgent(text string) int {
 		log.Error("configuration", "err", err)
 		return 2
 	}
-	cfg := agent.Config{RootDir: c.RootDir, Socket: c.Socket, NodeName: c.NodeName, Manifests: c.Manifests, FileCheck: c.FileCheck, Logs: c.Logs}
+	cfg := agent.Config{RootDir: c.RootDir, Socket: c.Socket, NodeName: c.NodeName, Manifests: c.Manifests, FileCheck: c.FileCheck, Logs: c.Logs, Node: c.Node}
 	cfg.Docker.Host, cfg.Docker.ExecHandler = c.DockerHost, c.ExecHandler
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
@@ -68,21 +69,28 @@ func (w *world) processConfig() processConfig {
 	return processConfig{
 		RootDir: w.cfg.RootDir, Socket: w.cfg.Socket, NodeName: w.cfg.NodeName, Manifests: w.cfg.Manifests,
 		FileCheck: w.cfg.FileCheck, Logs: w.cfg.Logs, DockerHost: w.cfg.Docker.Host,
-		ExecHandler: w.cfg.Docker.ExecHandler,
+		ExecHandler: w.cfg.Docker.ExecHandler, Node: w.cfg.Node,
 	}
 }
 
-// startProcess starts an agent in a process of its own, by a command that ends up as
-// the program that is its last argument.
-func (w *world) startProcess(by ...string) *process {
+// process returns a command that ends up as an agent, and at the latest with ctx: what
+// it is run by gets the program as its last argument.
+func (w *world) process(ctx context.Context, by ...string) *exec.Cmd {
 	w.t.Helper()
 	text, err := json.Marshal(w.processConfig())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	by = append(by, os.Args[0])
-	p := &process{t: w.t, cmd: exec.Command(by[0], by[1:]...)}
-	p.cmd.Env = append(os.Environ(), asAgent+"="+string(text))
+	cmd := exec.CommandContext(ctx, by[0], by[1:]...)
+	cmd.Env = append(os.Environ(), asAgent+"="+string(text))
+	return cmd
+}
+
+// startProcess starts an agent in a process of its own.
+func (w *world) startProcess(by ...string) *process {
+	w.t.Helper()
+	p := &process{t: w.t, cmd: w.process(context.Background(), by...)}
 	p.cmd.Stderr = io.MultiWriter(w.t.Output(), w.said)
 	// It must not outlive a test that is killed.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

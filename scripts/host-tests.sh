@@ -24,7 +24,7 @@ node/logind .
 node/stats .
 agent/doctor .
 runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
-agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups)\$
+agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups|TestBrokenCgroups|TestMissingController|TestThePlaceOfTheAgent|TestProtectedKernelSettings)\$
 agent ^(TestReserved.*|TestSharesOfTheMachine|TestStaticCPUs|TestOOMScoreAdj|TestWhoWasKilled|TestKillsThatAreCounted|TestEviction.*|TestFullDisk|TestWhatAPodUses|TestImagesThat.*|TestOutOfMemory.*|TestOnce.*|TestSystemOOM)\$}"
 
 there=$("$@" 'mktemp -d')
