@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/podkeeper/podkeeper/node/stats"
 )
@@ -243,5 +244,23 @@ func TestAQuotaReplacesTheWalk(t *testing.T) {
 	}
 	if got := w.Known(); got != 0 {
 		t.Error("it is to be walked all the same")
+	}
+}
+
+// While others wait for the disk, a walk waits longer.
+func TestAWalkIsServedLast(t *testing.T) {
+	const process, bestEffort, lowest = 1, 2 << 13, 7
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var priority uintptr
+	w := stats.NewWalker(nil, slog.New(slog.DiscardHandler))
+	w.SetWalk(func(context.Context, string) (stats.Usage, error) {
+		priority, _, _ = unix.Syscall(unix.SYS_IOPRIO_GET, process, 0, 0)
+		cancel()
+		return stats.Usage{}, nil
+	})
+	w.Usage("/a")
+	if err := w.Run(ctx); err != nil || priority != bestEffort|lowest {
+		t.Errorf("%v, with I/O priority %#x, want %#x", err, priority, bestEffort|lowest)
 	}
 }
