@@ -113,6 +113,13 @@ func TestEvictionByDisk(t *testing.T) {
 	if exists(filepath.Join(disk, "pods", string(uid), "volumes")) {
 		t.Error("its volumes are left")
 	}
+	logs := func(name string) []string {
+		found, _ := filepath.Glob(filepath.Join(w.cfg.Logs.PodsDir, "default_"+name+"-node_*"))
+		return found
+	}
+	if len(logs("calm")) != 1 || len(logs("full")) != 0 {
+		t.Errorf("there are the logs %s and %s, want the first alone", logs("calm"), logs("full"))
+	}
 	for id := range w.ids() {
 		if strings.HasPrefix(id, "full") {
 			t.Errorf("container %s is left", id)
