@@ -200,12 +200,14 @@ func TestEvictionByMemory(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Eviction = gc.EvictionConfig{
 		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.MemoryAvailable, *node.Memory.Available-margin), Transition: *patience / 6},
-		Period: 20 * time.Second,
+		Period: 2 * *patience, // only the kernel can have it noticed
 	}
 	w.write("exempt.yaml", manifest(`{name: exempt, annotations: {podkeeper.io/evict: never}}`, sleeping("a")))
 	w.write("hog.yaml", w.mountsData("hog", once(fmt.Sprintf("dd if=/dev/zero of=/data/f bs=1M count=%d", hog)), "{medium: Memory}"))
 	w.start()
 	w.await("the hog is evicted", evicted("hog", "resource: memory", "its request is 0"), running("exempt"))
+	w.cfg.Eviction.Period = time.Second
+	w.restart()
 	w.await("the hog comes back", running("hog"), running("exempt"))
 }
 

@@ -61,13 +61,20 @@ func (r *Reader) thresholds(below []int64) []int64 {
 	return list
 }
 
-// watchUsage calls notify when a cgroup of v1 uses more memory than a threshold.
+// watchUsage calls notify when a cgroup of v1 uses more memory than a threshold, or one
+// of them was passed while the kernel was not asked to tell.
 func watchUsage(ctx context.Context, dir string, thresholds func() []int64, notify func()) error {
+	before := 0
 	for ctx.Err() == nil {
-		event, err := armUsage(dir, thresholds())
+		ahead := thresholds()
+		event, err := armUsage(dir, ahead)
 		if err != nil {
 			return err
 		}
+		if len(ahead) < before {
+			notify()
+		}
+		before = len(ahead)
 		err = await(ctx, event, rearm, func() error {
 			_, err := event.Read(make([]byte, 8))
 			return err

@@ -44,7 +44,8 @@ func told(t *testing.T, watch func(context.Context, func()) error, cause func())
 	return false
 }
 
-// A cgroup of v1 of the test's own gets a process that takes memory.
+// A cgroup of v1 of the test's own gets a process that takes memory. What is passed
+// while nobody asks, since something was just told, is told, too.
 func TestTheKernelTellsOfAThreshold(t *testing.T) {
 	const root = "/sys/fs/cgroup/memory"
 	if _, err := os.Stat(root + "/cgroup.event_control"); err != nil {
@@ -55,14 +56,28 @@ func TestTheKernelTellsOfAThreshold(t *testing.T) {
 	check(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { check(t, os.Remove(dir)) })
 	const eater = `echo $$ >"$0/cgroup.procs"; head -c 64m /dev/zero | tail -c 64m >/dev/null`
-	if !told(t, func(ctx context.Context, notify func()) error {
-		return stats.WatchUsage(ctx, dir, func() []int64 { return []int64{1 << 40, 32 << 20} }, notify)
-	}, func() {
+	eat := func() {
 		if out, err := exec.CommandContext(t.Context(), "sh", "-c", eater, dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-	}) {
+	}
+	if !told(t, func(ctx context.Context, notify func()) error {
+		return stats.WatchUsage(ctx, dir, func() []int64 { return []int64{1 << 40, 32 << 20} }, notify)
+	}, eat) {
 		t.Error("64 MiB were taken, and nobody was told at 32")
+	}
+	if !told(t, func(ctx context.Context, notify func()) error {
+		ahead, times := []int64{1 << 40, 32 << 20}, 0
+		return stats.WatchUsage(ctx, dir, func() []int64 {
+			defer func() { ahead = ahead[:1] }()
+			return ahead
+		}, func() {
+			if times++; times == 2 {
+				notify()
+			}
+		})
+	}, eat) {
+		t.Error("one was passed while nobody asked, and nobody was told")
 	}
 }
 
