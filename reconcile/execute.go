@@ -238,10 +238,11 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 			vacate(ctx, j.deps, s.UID),
 		)
 	case RemoveFolder:
-		return runtime.Container{}, errors.Join(
-			j.deps.Logs.Unlink(s.Pod, s.UID),
-			removeFolder(ctx, j.deps, s.UID),
-		)
+		// What is remembered of the pod stays as long as anything else of it does.
+		if err := errors.Join(j.deps.Logs.Unlink(s.Pod, s.UID), vacate(ctx, j.deps, s.UID)); err != nil {
+			return runtime.Container{}, err
+		}
+		return runtime.Container{}, j.deps.Store.RemovePod(s.UID)
 	default:
 		panic("no such step: " + string(s.Verb))
 	}

@@ -115,7 +115,7 @@ func TestRefusedEngine(t *testing.T) {
 		r.stop()
 		ended := make(chan error, 1)
 		loop := reconcile.New(reconcile.Config{Node: r.node}, reconcile.Deps{
-			Runtime: r.engine.Client("/root"), Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Log: slog.New(slog.DiscardHandler), Cgroups: r.cgroups, Accept: r.accept,
+			Runtime: r.engine.Client("/root"), Store: r.files, Volumes: r.volumes, Logs: noLogs{&r.linked}, Log: slog.New(slog.DiscardHandler), Cgroups: r.cgroups, Accept: r.accept,
 		})
 		go func() { ended <- loop.Run(r.t.Context(), r.sets) }()
 		if err := <-ended; !errors.Is(err, refusal) {

@@ -40,6 +40,8 @@ type rig struct {
 	cgroups reconcile.Cgroups
 	accept  func(context.Context, runtime.Features) error
 	vanish  string // an image that is gone whenever it was pulled
+	// linked: links of logs cannot be removed.
+	linked atomic.Bool
 	// mute: no container can be inspected.
 	mute atomic.Bool
 	// hold, where it is not nil, is what the removal of an image waits for.
@@ -83,7 +85,7 @@ func (r *rig) start(policy reconcile.Policy) {
 	wall := func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 	r.node.Pinning = r.pinning
 	r.loop = reconcile.New(reconcile.Config{Node: r.node, Policy: policy, Wall: wall, KeepLogs: r.keepLogs}, reconcile.Deps{
-		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{}, Credentials: keyring{&r.login},
+		Runtime: forgetful{r.engine.Client("/root"), r}, Store: r.files, Volumes: r.volumes, Logs: noLogs{&r.linked}, Credentials: keyring{&r.login},
 		Check: func(_ context.Context, c probe.Check) probe.Result {
 			return r.check.Load().(func(probe.Check) probe.Result)(c)
 		},
@@ -270,10 +272,16 @@ func (*shelf) SubPath(volume.Request, volume.Part) (string, error)    { return "
 func (*shelf) ReadFile(volume.Request, string, int64) ([]byte, error) { return nil, nil }
 func (*shelf) Hosts(types.UID, []byte) (string, error)                { return "/hosts", nil }
 
-type noLogs struct{}
+type noLogs struct{ linked *atomic.Bool }
 
-func (noLogs) Link(runtime.Container) error    { return nil }
-func (noLogs) Unlink(pod.Key, types.UID) error { return nil }
+func (noLogs) Link(runtime.Container) error { return nil }
+
+func (l noLogs) Unlink(pod.Key, types.UID) error {
+	if l.linked.Load() {
+		return unix.EIO
+	}
+	return nil
+}
 
 // TestNeverPullDelaysNobody holds law 7: a pod that waits for an image that it
 // may not pull does not keep another from pulling it, and is served by that.
@@ -478,6 +486,25 @@ func TestRefusedEditKeepsTheOldVersionUp(t *testing.T) {
 		snap = r.after(20 * time.Second)
 		if got := snap.Pods[0].Object.Status; got.Phase != v1.PodRunning || got.Reason != "" || got.ContainerStatuses[0].Image != "present:1" {
 			t.Errorf("with the port free: %s %s, image %s", got.Phase, got.Reason, got.ContainerStatuses[0].Image)
+		}
+	})
+}
+
+// Law 5: what is remembered of a pod that was removed stays on the disk, as it does in
+// memory, as long as anything else of it cannot be removed.
+func TestWhatIsRememberedGoesLast(t *testing.T) {
+	inRig(t, func(r *rig) {
+		remembered := func() bool { names, _ := r.files.Entries("pods"); return len(names) > 0 }
+		r.want(onePod("a"))
+		r.after(time.Minute)
+		r.linked.Store(true)
+		r.want()
+		if r.after(time.Minute); !remembered() || len(r.engine.Containers()) > 0 {
+			t.Errorf("remembered: %t, %d containers", remembered(), len(r.engine.Containers()))
+		}
+		r.linked.Store(false)
+		if r.after(10 * time.Minute); remembered() {
+			t.Error("it stays though it could go")
 		}
 	})
 }
