@@ -189,7 +189,7 @@ func (l *laws) agentDid(verb string, c *life) {
 	case "destroy":
 		if c.IsSandbox() {
 			for _, o := range l.of(c.Key) {
-				if o.Sandbox.ID == c.ID && o.State == runtime.Running {
+				if o.Sandbox.ID == c.ID && o.State == runtime.Running && o.byUs {
 					l.violate(inOrder, "sandbox %s is removed while %s runs in it", c.Name, o.Name)
 				}
 			}
