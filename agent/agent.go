@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -152,7 +153,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		group.Go(func() error { return p.usage.walker.Run(ctx) })
 		group.Go(func() error { return p.watchOOM(ctx) })
 		group.Go(func() error { return p.endings.run(ctx) })
-		group.Go(func() error { return p.evict(ctx, func() {}) })
+		group.Go(func() error { return p.evict(ctx) })
 		return group.Wait()
 	})
 }
@@ -172,6 +173,9 @@ type parts struct {
 	// assessed is when the node was last looked at for what it is short of, in seconds;
 	// 0 is never.
 	assessed atomic.Int64
+	// known is closed, by told, once the loop knows how the node is.
+	known    chan struct{}
+	told     func()
 	counters counts
 	// endings and logWatcher are for those who follow logs.
 	endings    *endings
@@ -228,6 +232,8 @@ func build(cfg Config, loop reconcile.Config, dir store, watcher sources.Watcher
 	counted := counters.Count(engine)
 	p := &parts{cfg: cfg, log: log, counters: counters, runtime: counted, volumes: &volume.Host{RootDir: cfg.RootDir}, events: events.New(cfg.Events)}
 	p.usage, p.look = newUsage(p.volumes, log), newLook(log)
+	p.known = make(chan struct{})
+	p.told = sync.OnceFunc(func() { close(p.known) })
 	cache := sources.Store(dir)
 	if cfg.NoSourceCache {
 		cache = nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,16 +27,15 @@ type (
 type eviction struct {
 	*parts
 	pressed reconcile.Pressure
-	looked  func()
 	// views has the pods as they were listed last.
 	views map[types.UID]reconcile.View
 }
 
 // evict runs the evictor until ctx ends. Without any thresholds it still holds pods
-// to their own limits. looked is called once the loop knows how the node is.
-func (p *parts) evict(ctx context.Context, looked func()) error {
+// to their own limits.
+func (p *parts) evict(ctx context.Context) error {
 	cfg := p.cfg.Eviction
-	e := &eviction{parts: p, looked: sync.OnceFunc(looked)}
+	e := &eviction{parts: p}
 	alarm := make(chan struct{}, 1)
 	watched := make(chan struct{})
 	go func() {
@@ -192,7 +191,7 @@ func Pressure(r gc.Report) reconcile.Pressure {
 
 // press tells the loop what has changed of how the node is.
 func (e *eviction) press(ctx context.Context, r gc.Report) {
-	defer e.looked()
+	defer e.told()
 	e.assessed.Store(time.Now().Unix())
 	now := Pressure(r)
 	if now == e.pressed {

@@ -39,11 +39,11 @@ func Pressed(ctx context.Context, node string, reports ...gc.Report) (told []str
 	log := slog.New(slog.DiscardHandler)
 	p := &parts{
 		cfg: Config{NodeName: node}, log: log, events: events.New(EventConfig{Node: node}), counters: counts{metrics.NewCounters("")},
-		loop: reconcile.New(reconcile.Config{}, reconcile.Deps{Log: log}),
+		loop: reconcile.New(reconcile.Config{}, reconcile.Deps{Log: log}), told: func() {},
 	}
 	nobody, cancel := context.WithCancel(ctx) // runs the loop
 	cancel()
-	e := &eviction{parts: p, looked: func() {}}
+	e := &eviction{parts: p}
 	_, seen, _ := p.events.List(ctx, 0, time.Now)
 	for _, r := range reports {
 		e.press(nobody, r)

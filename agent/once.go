@@ -53,10 +53,9 @@ func Once(ctx context.Context, cfg Config, how OnceConfig, log *slog.Logger, rep
 		}
 		sets := make(chan pod.Set)
 		group.Go(func() error { return p.loop.Run(ctx, sets) })
-		looked := make(chan struct{})
-		group.Go(func() error { return p.evict(ctx, func() { close(looked) }) })
+		group.Go(func() error { return p.evict(ctx) })
 		select {
-		case <-looked: // no pod is let onto a full disk
+		case <-p.known: // no pod is let onto a full disk
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), ignoreCancel(group.Wait()))
 		}

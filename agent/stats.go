@@ -49,7 +49,20 @@ func (p *parts) accept(ctx context.Context, f runtime.Features) error {
 	u.root, u.version = f.Root, f.CgroupVersion
 	u.mu.Unlock()
 	u.first.Do(func() { close(u.told) })
-	return p.cgroups.accept(ctx, f)
+	err := p.cgroups.accept(ctx, f)
+	p.awaitLook(ctx)
+	return err
+}
+
+// awaitLook waits, not for ever, until the loop knows how the node is. No pod is made
+// before the engine has been accepted, and so none on a disk that is full.
+func (p *parts) awaitLook(ctx context.Context) {
+	const patience = 5 * time.Second
+	select {
+	case <-p.known:
+	case <-time.After(patience):
+	case <-ctx.Done():
+	}
 }
 
 func (u *usage) cgroupVersion() int {
