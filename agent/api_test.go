@@ -70,7 +70,8 @@ func TestPodsOnAllPorts(t *testing.T) {
 	w.start()
 	w.write("web.yaml", manifest("{name: web}", sleeping("app", "env: [{name: PASSWORD, value: hunter2}]")))
 	state := w.await("the pod runs", func(s server.State) bool {
-		return len(s.Pods) == 1 && s.Pods[0].Pod.Status.Phase == v1.PodRunning && s.Pods[0].Settled()
+		return len(s.Pods) == 1 && s.Pods[0].Pod.Status.Phase == v1.PodRunning && s.Pods[0].Settled() &&
+			s.Pods[0].Pod.Status.ContainerStatuses[0].ImageID != "" // the engine was asked how it came up
 	})
 	want := *state.Pods[0].Pod
 	podsOf := func(url, token string) v1.Pod {

@@ -44,7 +44,7 @@ func TestEvictionByInodes(t *testing.T) {
 	w.cfg.Eviction = gc.EvictionConfig{
 		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSInodesFree, 400), Transition: time.Second}, Period: time.Second,
 	}
-	calm := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=20"+andStay, "volumeMounts: [{name: data, mountPath: /data}]")
+	calm := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=20 2>/dev/null"+andStay, "volumeMounts: [{name: data, mountPath: /data}]")
 	w.write("calm.yaml", manifest("{name: calm}", calm)+"  volumes: [{name: data, emptyDir: {}}]\n")
 	w.write("full.yaml", w.mountsData("full", once("for i in $(seq 700); do : >/data/$i; done"), "{}"))
 	w.start()
@@ -65,7 +65,7 @@ func TestEvictionBySoftThreshold(t *testing.T) {
 	w.cfg.Eviction = gc.EvictionConfig{
 		Policy: gc.EvictionPolicy{Thresholds: []gc.Threshold{soft}, SoftGrace: *patience, Transition: time.Second}, Period: time.Second,
 	}
-	script := "dd if=/dev/zero of=/data/f bs=1M count=40; trap 'sleep 3; touch /once/ended; exit 0' TERM; sleep 3600 & wait"
+	script := "dd if=/dev/zero of=/data/f bs=1M count=40 2>/dev/null; trap 'sleep 3; touch /once/ended; exit 0' TERM; sleep 3600 & wait"
 	slow := strings.Replace(w.mountsData("full", script, "{}"), "GracePeriodSeconds: 2", "GracePeriodSeconds: 3600", 1)
 	w.write("full.yaml", slow+"  restartPolicy: Never\n")
 	w.start()
@@ -100,8 +100,8 @@ func TestEvictionByStorageLimits(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Eviction = gc.EvictionConfig{Period: time.Second}
 	within := sleeping("b", limit("90Mi"))
-	layer := shell("a", "dd if=/dev/zero of=/f bs=1M count=5"+andStay, limit("2Mi"))
-	volume := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=5"+andStay, limit("2Mi"), "volumeMounts: [{name: data, mountPath: /data}]")
+	layer := shell("a", "dd if=/dev/zero of=/f bs=1M count=5 2>/dev/null"+andStay, limit("2Mi"))
+	volume := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=5 2>/dev/null"+andStay, limit("2Mi"), "volumeMounts: [{name: data, mountPath: /data}]")
 	never := "  restartPolicy: Never\n"
 	w.write("layer.yaml", manifest("{name: layer}", layer, within)+never)
 	w.write("all.yaml", manifest("{name: all}", volume)+"  volumes: [{name: data, emptyDir: {}}]\n"+never)

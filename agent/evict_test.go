@@ -103,11 +103,11 @@ func TestEvictionByDisk(t *testing.T) {
 		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSAvailable, 20*mi), Transition: *patience * 2 / 15}, Period: time.Second,
 	}
 	critical := strings.Replace(manifest("{name: critical}", sleeping("a")), "spec:\n", "spec:\n  priorityClassName: system-node-critical\n", 1)
-	w.write("calm.yaml", manifest("{name: calm}", shell("a", "dd if=/dev/zero of=/f bs=1M count=50"+andStay))) // which lies elsewhere
+	w.write("calm.yaml", manifest("{name: calm}", shell("a", "dd if=/dev/zero of=/f bs=1M count=50 2>/dev/null"+andStay))) // which lies elsewhere
 	w.start()
 	w.await("it runs", running("calm"))
 	w.tells("calm-node/a/0")
-	w.write("full.yaml", w.mountsData("full", once("dd if=/dev/zero of=/data/f bs=1M count=40"), "{}"))
+	w.write("full.yaml", w.mountsData("full", once("dd if=/dev/zero of=/data/f bs=1M count=40 2>/dev/null"), "{}"))
 	s := w.await("the pod that fills the disk is evicted", evicted("full", "ephemeral-storage", "20Mi", "The pod was using 40"))
 	uid := find(s, "full").Pod.UID
 	if exists(filepath.Join(disk, "pods", string(uid), "volumes")) {
@@ -150,7 +150,7 @@ func TestEvictionByImageDisk(t *testing.T) {
 		Period: time.Second, Images: disk,
 	}
 	w.write("small.yaml", manifest("{name: small}", sleeping("a")))
-	w.write("large.yaml", manifest("{name: large}", shell("a", "dd if=/dev/zero of=/f bs=1M count=20"+andStay)))
+	w.write("large.yaml", manifest("{name: large}", shell("a", "dd if=/dev/zero of=/f bs=1M count=20 2>/dev/null"+andStay)))
 	w.start()
 	w.await("both run", running("small"), running("large"))
 	w.tells("large-node/a/0")
@@ -203,7 +203,7 @@ func TestEvictionByMemory(t *testing.T) {
 		Period: 2 * *patience, // only the kernel can have it noticed
 	}
 	w.write("exempt.yaml", manifest(`{name: exempt, annotations: {podkeeper.io/evict: never}}`, sleeping("a")))
-	w.write("hog.yaml", w.mountsData("hog", once(fmt.Sprintf("dd if=/dev/zero of=/data/f bs=1M count=%d", hog)), "{medium: Memory}"))
+	w.write("hog.yaml", w.mountsData("hog", once(fmt.Sprintf("dd if=/dev/zero of=/data/f bs=1M count=%d 2>/dev/null", hog)), "{medium: Memory}"))
 	w.start()
 	w.await("the hog is evicted", evicted("hog", "resource: memory", "its request is 0"), running("exempt"))
 	w.cfg.Eviction.Period = time.Second
@@ -216,7 +216,7 @@ func TestEvictionByOwnLimit(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Eviction = gc.EvictionConfig{Period: time.Second}
 	w.write("other.yaml", manifest("{name: other}", sleeping("a")))
-	w.write("over.yaml", w.mountsData("over", once("dd if=/dev/zero of=/data/f bs=1M count=5"), "{sizeLimit: 2Mi}"))
+	w.write("over.yaml", w.mountsData("over", once("dd if=/dev/zero of=/data/f bs=1M count=5 2>/dev/null"), "{sizeLimit: 2Mi}"))
 	w.start()
 	s := w.await("it is evicted", showsEvicted("over", `EmptyDir volume "data" exceeds the limit "2Mi"`, "it runs again 10s after that"), running("other"))
 	uid := find(s, "over").Pod.UID

@@ -37,7 +37,7 @@ func (w *world) view(name string) reconcile.View {
 
 func TestWhatAPodUses(t *testing.T) {
 	w := newWorld(t)
-	const script = "dd if=/dev/zero of=/layer bs=1M count=5; dd if=/dev/zero of=/disk/a bs=1M count=3; dd if=/dev/zero of=/memory/a bs=1M count=2; " +
+	const script = "dd if=/dev/zero of=/layer bs=1M count=5 2>/dev/null; dd if=/dev/zero of=/disk/a bs=1M count=3 2>/dev/null; dd if=/dev/zero of=/memory/a bs=1M count=2 2>/dev/null; " +
 		"mkdir -p /disk/linked; ln /disk/a /disk/linked/a; head -c 200000 /dev/zero | tr '\\\\0' x; trap 'exit 0' TERM; touch /disk/up; sleep 3600 & wait"
 	w.write("eater.yaml", manifest("{name: eater}",
 		shell("app", script, "volumeMounts: [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}]"),
