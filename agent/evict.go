@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
