@@ -7,7 +7,7 @@
 #   scripts/host-tests.sh ssh -p 2222 -i key root@host     any command that takes a remote one
 #
 # TESTS are lines of "package pattern" (default: those that hang on cgroups, on the
-# kernel, and on what is done beside running pods).
+# kernel and its project quotas, and on what is done beside running pods).
 # PATIENCE is how long a test of the agent waits for the engine (default 90s; an
 # emulated processor needs 15m).
 # TAGS are build tags: with sysrq, TestSystemOOM has the host act as if it were out of
@@ -22,6 +22,7 @@ cd "$(dirname "$0")/.."
 node/kernel .
 node/logind .
 node/stats .
+node/volume ^(TestWhatAnEmptyDirHolds|TestSizeOfAClaim)\$
 agent/doctor .
 runtime/docker ^TestContract\$/^(features|a_sandbox_and_a_container_in_a_cgroup|resources_change_in_place)\$
 agent ^(TestForeignPods|TestCgroupDriver|TestPodCgroups|TestLimitsOfAPod|TestEditOfLimits|TestDeadContainersThatStay|TestProcessLimit|TestWithoutPodCgroups|TestBrokenCgroups|TestMissingController|TestThePlaceOfTheAgent|TestProtectedKernelSettings)\$

@@ -295,6 +295,7 @@ func mountQuotas(t *testing.T, dir string) bool {
 		}
 	}
 	if err := exec.Command("mount", "-o", "loop,prjquota", image, dir).Run(); err != nil {
+		t.Log("without project quotas, which this kernel does not have")
 		return false
 	}
 	t.Cleanup(func() {
@@ -302,5 +303,6 @@ func mountQuotas(t *testing.T, dir string) bool {
 			t.Error(err)
 		}
 	})
+	t.Log("with project quotas")
 	return true
 }
