@@ -232,17 +232,12 @@ func (j job) step(ctx context.Context, s Step) (runtime.Container, error) {
 		return runtime.Container{}, j.link(s.ID)
 	case RemoveVolumes:
 		return runtime.Container{}, j.deps.Volumes.Remove(s.UID)
-	case EmptyFolder:
-		return runtime.Container{}, errors.Join(
-			j.deps.Logs.Unlink(s.Pod, s.UID),
-			vacate(ctx, j.deps, s.UID),
-		)
-	case RemoveFolder:
-		// What is remembered of the pod stays as long as anything else of it does.
-		if err := errors.Join(j.deps.Logs.Unlink(s.Pod, s.UID), vacate(ctx, j.deps, s.UID)); err != nil {
-			return runtime.Container{}, err
+	case EmptyFolder, RemoveFolder:
+		err := errors.Join(j.deps.Logs.Unlink(s.Pod, s.UID), vacate(ctx, j.deps, s.UID))
+		if err == nil && s.Verb == RemoveFolder { // it has what is remembered of the pod, and goes last
+			err = j.deps.Store.RemovePod(s.UID)
 		}
-		return runtime.Container{}, j.deps.Store.RemovePod(s.UID)
+		return runtime.Container{}, err
 	default:
 		panic("no such step: " + string(s.Verb))
 	}
