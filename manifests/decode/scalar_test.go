@@ -49,6 +49,7 @@ func TestMergeAndAliases(t *testing.T) {
 		"{}", "[]", "~", "# nothing\n", "---\n", "--- a\n", "--- {a: b}\n", "- - - a\n", "? a\n: b\n", "{a, b}\n", "[a: b]\n", "{1: a}\n", "{1.5: a}\n", "{~: a}\n", "{[a]: b}\n", "{{a: b}: c}\n",
 		"a: b\n...\n", "%YAML 1.1\n---\na: b\n", "a: 'b\n\n  c'\n", "a: \"\\u00e9\\x41\"\n", "a: |-\n  x\n\n  y\nb: >+\n  z\n\n",
 		"a:\r\n  b: c\r\n", "\ufeffa: b\n", "a: b # c\n#d\n", "a:\n- b\n-\n- c: d\n", "a: !!set {b, c}\n", "k: é\n", "a: b: c\n", "a:\n\tb: c\n", "'a': \"\n\"",
+		"\t{\"a\":\t1}", "\t[]", "\t{a: b}", "\ufeff\t{}",
 	} {
 		t.Run(text, func(t *testing.T) { twin(t, text) })
 	}
@@ -104,7 +105,7 @@ func twin(t *testing.T, text string) {
 
 // stricter tells of texts that we refuse on purpose.
 func stricter(text string) bool {
-	trimmed := strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	trimmed := outline(text)
 	switch {
 	case trimmed == "", trimmed[0] == '<': // empty files and pages
 		return true
@@ -126,6 +127,9 @@ func stricter(text string) bool {
 	}
 }
 
+// outline returns a text without the space around it.
+func outline(text string) string { return strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) }
+
 func kubelet(text string) (value any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -133,6 +137,9 @@ func kubelet(text string) (value any, err error) {
 		}
 	}()
 	data, err := yaml.YAMLToJSON([]byte(text))
+	if t := outline(text); err != nil && t != "" && strings.ContainsAny(t[:1], "{[") && json.Valid([]byte(t)) {
+		data, err = []byte(t), nil // its caller takes JSON as it is, which may have tabs anywhere
+	}
 	if err != nil {
 		return nil, err
 	}
