@@ -141,28 +141,50 @@ func TestEvictionByDisk(t *testing.T) {
 	}
 }
 
-// TestEvictionByImageDisk has the filesystem of the images be a small one.
+// TestEvictionByImageDisk has the filesystem of the images, and of what containers write
+// to their own, be a small one.
 func TestEvictionByImageDisk(t *testing.T) {
-	disk := smallDisk(t, 1024)
-	w := newWorld(t)
-	w.cfg.Eviction = gc.EvictionConfig{
-		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.ImageFSAvailable, 20*mi), Transition: *patience / 18, LowDisk: 2 * mi},
-		Period: time.Second, Images: disk,
+	write := "dd if=/dev/zero of=/f bs=1M count=20 2>/dev/null"
+	bytes := func(t *testing.T, dir string) { fill(t, filepath.Join(dir, "f"), 40*mi) }
+	for signal, tt := range map[gc.Signal]struct {
+		least   int64
+		hog     string
+		exhaust func(t *testing.T, dir string)
+		using   string
+	}{
+		gc.ImageFSAvailable:     {20 * mi, write, bytes, "The pod was using 2"},
+		gc.ContainerFSAvailable: {20 * mi, write, bytes, "The pod was using 2"},
+		gc.ImageFSInodesFree: {400, "mkdir /d; for i in $(seq 300); do : >/d/$i; done", func(t *testing.T, dir string) {
+			for i := range 700 {
+				fill(t, filepath.Join(dir, fmt.Sprint(i)), 0)
+			}
+		}, "The pod was using 3"},
+	} {
+		t.Run(string(signal), func(t *testing.T) {
+			disk := smallDisk(t, 1024)
+			w := newWorld(t)
+			w.cfg.Eviction = gc.EvictionConfig{
+				Policy: gc.EvictionPolicy{Thresholds: threshold(signal, tt.least), Transition: *patience / 18, LowDisk: 2 * mi},
+				Period: time.Second, Images: disk,
+			}
+			w.write("small.yaml", manifest("{name: small}", sleeping("a")))
+			w.write("large.yaml", manifest("{name: large}", shell("a", tt.hog+andStay)))
+			w.start()
+			w.await("both run", running("small"), running("large"))
+			w.tells("large-node/a/0")
+			images := filepath.Join(disk, "images")
+			mkdir(t, images)
+			tt.exhaust(t, images)
+			w.await("the one with the larger layer goes first", evicted("large", string(signal), tt.using))
+			w.await("then the other, since that did not help", evicted("small"))
+			w.write("late.yaml", manifest("{name: late}", sleeping("a")))
+			w.await("a new one waits", blocked("late", "DiskPressure"))
+			if err := os.RemoveAll(images); err != nil {
+				t.Fatal(err)
+			}
+			w.await("all are there again", running("small"), running("large"), running("late"))
+		})
 	}
-	w.write("small.yaml", manifest("{name: small}", sleeping("a")))
-	w.write("large.yaml", manifest("{name: large}", shell("a", "dd if=/dev/zero of=/f bs=1M count=20 2>/dev/null"+andStay)))
-	w.start()
-	w.await("both run", running("small"), running("large"))
-	w.tells("large-node/a/0")
-	fill(t, filepath.Join(disk, "images"), 40*mi)
-	w.await("the one with the larger layer goes first", evicted("large", "imagefs.available", "The pod was using 2"))
-	w.await("then the other, since that did not help", evicted("small"))
-	w.write("late.yaml", manifest("{name: late}", sleeping("a")))
-	w.await("a new one waits", blocked("late", "DiskPressure"))
-	if err := os.Remove(filepath.Join(disk, "images")); err != nil {
-		t.Fatal(err)
-	}
-	w.await("all are there again", running("small"), running("large"), running("late"))
 }
 
 // TestLowImageDisk holds that no pod is let onto a filesystem of images that is nearly
