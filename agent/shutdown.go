@@ -28,15 +28,18 @@ type loginManager interface {
 	Close()
 }
 
+// Ender ends pods for a shutdown, and tells of them: see reconcile.Loop.
+type Ender interface {
+	Shutdown(context.Context, *reconcile.Shutdown)
+	Snapshot(ctx context.Context, after uint64) (reconcile.Snapshot, error)
+}
+
 // goingDown ends the pods in order before the machine goes down.
 type goingDown struct {
 	groups  []ShutdownGroup // by rising priority; none is nothing to do
 	connect func(context.Context) (loginManager, error)
-	loop    interface {
-		Shutdown(context.Context, *reconcile.Shutdown)
-		Snapshot(ctx context.Context, after uint64) (reconcile.Snapshot, error)
-	}
-	log *slog.Logger
+	loop    Ender
+	log     *slog.Logger
 }
 
 // watchShutdown holds shutdowns of the machine up until ctx ends.
@@ -186,10 +189,7 @@ func (g goingDown) begin(ctx context.Context, ended chan struct{}) (stop func())
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		for turn := 0; turn < len(g.groups) && ctx.Err() == nil; turn++ {
-			g.end(ctx, reconcile.Shutdown{Groups: g.groups, Turn: turn})
-		}
-		if ctx.Err() == nil {
+		if EndPods(ctx, g.loop, g.groups); ctx.Err() == nil {
 			ended <- struct{}{}
 		}
 	}()
@@ -203,24 +203,40 @@ func (g goingDown) begin(ctx context.Context, ended chan struct{}) (stop func())
 	}
 }
 
-// end ends the pods whose turn it is, and waits for them as long as they get.
-func (g goingDown) end(ctx context.Context, d reconcile.Shutdown) {
-	g.loop.Shutdown(ctx, &d) // whatever time they get
+// EndPods ends the pods of all groups, one group after the other, and waits for each
+// as long as it gets. It gives up when ctx ends.
+func EndPods(ctx context.Context, loop Ender, groups []ShutdownGroup) {
+	for turn := 0; turn < len(groups) && ctx.Err() == nil; turn++ {
+		endGroup(ctx, loop, reconcile.Shutdown{Groups: groups, Turn: turn})
+	}
+}
+
+// endGroup ends the pods whose turn it is, and waits for them as long as they get.
+func endGroup(ctx context.Context, loop Ender, d reconcile.Shutdown) {
+	loop.Shutdown(ctx, &d) // whatever time they get
 	ctx, cancel := context.WithTimeout(ctx, d.Groups[d.Turn].Grace)
 	defer cancel()
 	var after uint64
 	for {
-		snap, err := g.loop.Snapshot(ctx, after)
+		snap, err := loop.Snapshot(ctx, after)
 		if err != nil {
 			return
 		}
 		after = max(snap.Revision, 1)
-		if !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool {
-			return v.Plan.Pod != nil && d.Group(v.Plan.Pod.Object) <= d.Turn && runs(v)
-		}) {
+		if snap.Ready && !slices.ContainsFunc(snap.Pods, func(v reconcile.View) bool { return awaited(v, d) }) {
 			return
 		}
 	}
+}
+
+// awaited reports whether a pod is to end now, and still runs or may do so in a moment:
+// something of it is being started. One that is not planned yet, or is being removed, may
+// be of any group.
+func awaited(v reconcile.View, d reconcile.Shutdown) bool {
+	if v.Plan.Pod == nil {
+		return runs(v) && !v.Settled()
+	}
+	return d.Group(v.Plan.Pod.Object) <= d.Turn && (runs(v) || v.Busy)
 }
 
 func runs(v reconcile.View) bool {

@@ -72,6 +72,8 @@ func (c closer) Close() error { c(); return nil }
 type fakeLoop struct {
 	*diary
 	pods []fakePod
+	// knows is how long it does not know what runs, plans how long it plans nothing then.
+	knows, plans time.Duration
 
 	mu      sync.Mutex
 	ends    map[string]time.Time
@@ -82,7 +84,12 @@ type fakePod struct {
 	name     string
 	priority int32
 	takes    time.Duration
+	// starts is how long it is being started at first.
+	starts time.Duration
 }
+
+// later has who waits look again when that long has passed since the beginning.
+func (l *fakeLoop) later(d time.Duration) { time.AfterFunc(d, func() { l.changed <- struct{}{} }) }
 
 func (l *fakeLoop) Shutdown(ctx context.Context, d *reconcile.Shutdown) {
 	if ctx.Err() != nil {
@@ -120,14 +127,24 @@ func (l *fakeLoop) Snapshot(ctx context.Context, after uint64) (reconcile.Snapsh
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	snap := reconcile.Snapshot{Revision: after + 1}
+	snap := reconcile.Snapshot{Revision: after + 1, Ready: time.Since(l.begun) >= l.knows}
+	if !snap.Ready {
+		return snap, nil
+	}
 	for _, p := range l.pods {
 		c := runtime.Container{State: runtime.Running}
 		c.Name = "c"
 		if at, ends := l.ends[p.name]; ends && !time.Now().Before(at) {
 			c.State = runtime.Exited
 		}
-		snap.Pods = append(snap.Pods, reconcile.View{Plan: reconcile.Plan{Pod: p.object()}, Containers: []runtime.Container{c}})
+		view := reconcile.View{Plan: reconcile.Plan{Pod: p.object()}, Containers: []runtime.Container{c}}
+		if time.Since(l.begun) < p.starts {
+			view.Containers[0].State, view.Busy = runtime.Created, true
+		}
+		if time.Since(l.begun) < l.knows+l.plans {
+			view.Plan, view.Busy = reconcile.Plan{}, true
+		}
+		snap.Pods = append(snap.Pods, view)
 	}
 	return snap, nil
 }
@@ -138,19 +155,36 @@ func TestMachineGoesDown(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups []ShutdownGroup // the two above where none
 		pods   []fakePod
-		most   time.Duration
-		down   bool
-		do     func(f *fakeLogin)
-		want   []string
-		says   string
+		// See fakeLoop.
+		knows, plans time.Duration
+		most         time.Duration
+		down         bool
+		do           func(f *fakeLogin)
+		want         []string
+		says         string
 	}{
 		"pods that end soon": {
-			pods: []fakePod{{"a", 0, 3 * time.Second}, {"b", 5, time.Second}, {"c", 2000000000, 2 * time.Second}}, most: time.Minute,
+			pods: []fakePod{{"a", 0, 3 * time.Second, 0}, {"b", 5, time.Second, 0}, {"c", 2000000000, 2 * time.Second, 0}}, most: time.Minute,
 			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Hour) },
 			want: []string{"0 held", "0 turn 0", "3 turn 1", "5 released"},
 		},
 		"one that does not end": {
-			pods: []fakePod{{"a", 0, time.Hour}, {"c", 2000000000, 2 * time.Second}}, most: time.Minute,
+			pods: []fakePod{{"a", 0, time.Hour, 0}, {"c", 2000000000, 2 * time.Second, 0}}, most: time.Minute,
+			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
+			want: []string{"0 held", "0 turn 0", "20 turn 1", "30 released"},
+		},
+		"an agent that does not know yet what runs": {
+			pods: []fakePod{{"a", 0, 8 * time.Second, 0}, {"c", 2000000000, 2 * time.Second, 0}}, knows: 3 * time.Second, plans: 4 * time.Second, most: time.Minute,
+			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
+			want: []string{"0 held", "0 turn 0", "8 turn 1", "10 released"},
+		},
+		"one that is just being started": {
+			pods: []fakePod{{"a", 0, 3 * time.Second, time.Second}}, most: time.Minute,
+			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
+			want: []string{"0 held", "0 turn 0", "3 turn 1", "3 released"},
+		},
+		"an engine that does not answer": {
+			knows: time.Hour, most: time.Minute,
 			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
 			want: []string{"0 held", "0 turn 0", "20 turn 1", "30 released"},
 		},
@@ -160,7 +194,7 @@ func TestMachineGoesDown(t *testing.T) {
 			want: []string{"0 held", "0 turn 0", "0 turn 1", "0 released"},
 		},
 		"it is called off meanwhile": {
-			pods: []fakePod{{"a", 0, 10 * time.Second}}, most: time.Minute,
+			pods: []fakePod{{"a", 0, 10 * time.Second, 0}}, most: time.Minute,
 			do: func(f *fakeLogin) {
 				f.news <- true
 				time.Sleep(5 * time.Second)
@@ -170,7 +204,7 @@ func TestMachineGoesDown(t *testing.T) {
 			want: []string{"0 held", "0 turn 0", "5 called off", "65 released"},
 		},
 		"it is called off afterwards, and goes down in the end": {
-			pods: []fakePod{{"a", 0, time.Second}}, most: time.Minute,
+			pods: []fakePod{{"a", 0, time.Second, 0}}, most: time.Minute,
 			do: func(f *fakeLogin) {
 				f.news <- true
 				time.Sleep(5 * time.Second)
@@ -183,12 +217,12 @@ func TestMachineGoesDown(t *testing.T) {
 		},
 		"a group without time": {
 			groups: []ShutdownGroup{{Priority: 0, Grace: 20 * time.Second}, {Priority: 2000000000}},
-			pods:   []fakePod{{"a", 0, 3 * time.Second}, {"c", 2000000000, 2 * time.Second}}, most: time.Minute,
+			pods:   []fakePod{{"a", 0, 3 * time.Second, 0}, {"c", 2000000000, 2 * time.Second, 0}}, most: time.Minute,
 			do:   func(f *fakeLogin) { f.news <- true; time.Sleep(time.Minute) },
 			want: []string{"0 held", "0 turn 0", "3 turn 1", "3 released"},
 		},
 		"it goes down already when the agent starts, and is called off": {
-			pods: []fakePod{{"a", 0, 3 * time.Second}}, most: time.Minute, down: true,
+			pods: []fakePod{{"a", 0, 3 * time.Second, 0}}, most: time.Minute, down: true,
 			do: func(f *fakeLogin) {
 				f.news <- true // told again
 				time.Sleep(5 * time.Second)
@@ -213,11 +247,14 @@ func TestMachineGoesDown(t *testing.T) {
 				if c.groups == nil {
 					c.groups = groups
 				}
+				loop := &fakeLoop{diary: d, pods: c.pods, knows: c.knows, plans: c.plans, ends: map[string]time.Time{}, changed: make(chan struct{}, 100)}
 				g := goingDown{
 					groups: c.groups, log: slog.New(slog.NewTextHandler(&said, nil)),
 					connect: func(context.Context) (loginManager, error) { return f, nil },
-					loop:    &fakeLoop{diary: d, pods: c.pods, ends: map[string]time.Time{}, changed: make(chan struct{}, 100)},
+					loop:    loop,
 				}
+				loop.later(c.knows)
+				loop.later(c.knows + c.plans)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- g.run(ctx) }()
