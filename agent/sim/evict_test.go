@@ -13,8 +13,8 @@ import (
 	"github.com/podkeeper/podkeeper/manifests"
 	"github.com/podkeeper/podkeeper/node/stats"
 	"github.com/podkeeper/podkeeper/pod"
-	"github.com/podkeeper/podkeeper/reconcile"
 	"github.com/podkeeper/podkeeper/runtime"
+	"github.com/podkeeper/podkeeper/runtime/fake"
 )
 
 // What the machine can be short of.
@@ -40,7 +40,7 @@ func (d *driver) press() bool {
 }
 
 // node is a machine whose containers all take the same.
-func (w *world) node(context.Context) stats.Node {
+func (w *world) node() stats.Node {
 	used := int64(0)
 	for _, c := range w.engine.Containers() {
 		if ours(c) && !c.IsSandbox() && c.State == runtime.Running {
@@ -62,15 +62,29 @@ func (w *world) node(context.Context) stats.Node {
 	}
 }
 
+// looks reads something of the machine, which takes a moment: nobody else acts on what
+// he reads at that instant.
+func (i *incarnation) looks(ctx context.Context, fate *fake.Fate, read func()) {
+	call := fake.Call{Verb: "look", Object: "node", Min: time.Millisecond, Max: 10 * time.Millisecond, Fence: i.fence, Rates: &fake.Rates{}, Quiet: true}
+	_ = fate.Do(ctx, call, func() error {
+		read()
+		return nil
+	}) // who is dead reads nothing
+}
+
 // evictor is that of an agent.
-func (w *world) evictor(loop *reconcile.Loop) gc.Evictor {
+func (w *world) evictor(i *incarnation) gc.Evictor {
+	loop := i.loop
 	threshold := gc.Amount{Value: 100 << 20}
 	e := gc.Evictor{
 		Policy: gc.EvictionPolicy{
 			Thresholds: []gc.Threshold{{Signal: gc.MemoryAvailable, Amount: threshold}, {Signal: gc.NodeFSAvailable, Amount: threshold}},
 			Transition: 5 * time.Minute,
 		},
-		Node: w.node,
+		Node: func(ctx context.Context) (n stats.Node) {
+			i.looks(ctx, w.fate, func() { n = w.node() })
+			return n
+		},
 		Pods: func(ctx context.Context) ([]gc.Candidate, error) {
 			snap, err := loop.Snapshot(ctx, 0)
 			if err == nil && !(snap.Ready && snap.Online) {

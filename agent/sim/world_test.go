@@ -156,7 +156,7 @@ type incarnation struct {
 	ended  chan error
 
 	mu    sync.Mutex
-	fence chan struct{} // closed at its death; so is the client's
+	fence <-chan struct{} // the client's, closed at its death: nothing outlives the rest
 	// fuse is how many effects it has left; negative is no end.
 	fuse int
 }
@@ -167,13 +167,14 @@ func (w *world) startAgent(fuse int) {
 	w.fate.Trace("agent %d starts", w.lives)
 	w.laws.began = time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
-	i := &incarnation{client: w.engine.Client(rootDir), cancel: cancel, ended: make(chan error, 1), fence: make(chan struct{}), fuse: fuse}
-	i.client.OnEffect = i.boundary
+	client := w.engine.Client(rootDir)
+	i := &incarnation{client: client, cancel: cancel, ended: make(chan error, 1), fence: client.Fenced(), fuse: fuse}
+	client.OnEffect = i.boundary
 	store := session{disk: w.disk, fence: i.fence, onEffect: i.boundary}
 	files := files{tree: w.tree, fence: i.fence}
 	list := w.sources(files, store, browser{w.site, i.fence})
 
-	var rt runtime.Runtime = i.client
+	var rt runtime.Runtime = client
 	if w.lies.runtime != nil {
 		rt = w.lies.runtime(w, rt)
 	}
@@ -192,7 +193,7 @@ func (w *world) startAgent(fuse int) {
 		if w.lies.atStart != nil {
 			w.lies.atStart(ctx, w, rt)
 		}
-		i.ended <- w.run(ctx, i.loop, images, list, rt)
+		i.ended <- w.run(ctx, i, images, list, rt)
 	}()
 }
 
@@ -221,7 +222,8 @@ func (w *world) sources(files files, store session, transport http.RoundTripper)
 }
 
 // run is agent.Run without what is not simulated: socket and systemd.
-func (w *world) run(ctx context.Context, loop *reconcile.Loop, images *gc.ImageCollector, list []sources.Source, rt runtime.Runtime) error {
+func (w *world) run(ctx context.Context, i *incarnation, images *gc.ImageCollector, list []sources.Source, rt runtime.Runtime) error {
+	loop := i.loop
 	group, ctx := errgroup.WithContext(ctx)
 	sets := make(chan pod.Set)
 	told := sets
@@ -249,7 +251,7 @@ func (w *world) run(ctx context.Context, loop *reconcile.Loop, images *gc.ImageC
 		return gc.NewContainerCollector(gc.ContainerConfig{Policy: gc.DefaultPolicy(), Inventory: inventory(loop), Remove: rt.Remove, Links: none, Claims: none, Event: pod.LogEvents(w.log), Log: w.log}).Run(ctx)
 	})
 	group.Go(func() error { return images.Run(ctx) })
-	group.Go(func() error { return w.evictor(loop).Run(ctx) })
+	group.Go(func() error { return w.evictor(i).Run(ctx) })
 	return group.Wait()
 }
 
@@ -279,7 +281,6 @@ func (i *incarnation) boundary(verb string) {
 // die fences the incarnation, with mu held.
 func (i *incarnation) die() {
 	if !dead(i.fence) {
-		close(i.fence)
 		i.client.Fence()
 	}
 }

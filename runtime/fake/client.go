@@ -41,6 +41,9 @@ func (c *Client) Number() int { return c.number }
 // fail without effect. It may be called once.
 func (c *Client) Fence() { close(c.fence) }
 
+// Fenced is closed when the agent dies, for whatever else is to fail at that instant.
+func (c *Client) Fenced() <-chan struct{} { return c.fence }
+
 // callDeadline is how long a call waits for an engine that hangs.
 const callDeadline = 2 * time.Minute
 
