@@ -3,9 +3,11 @@
 //
 // It has no code but tests. A seed gives a scenario (edits, torn writes, broken
 // files, folders that vanish, ConfigMaps that come, change and go, init containers,
-// sidecars, probes and hooks that work or fail, pressure of memory and disk that comes and goes, engine restarts, calls that hang, fail or lose
-// their reply, people with the engine's command line, clock jumps, crashes of
-// the agent at every boundary) and the order of all effects; so a seed that
+// sidecars, probes and hooks that work or fail, requests of more CPU and memory than
+// there is, pressure of memory and disk that comes and goes, shutdowns of the machine
+// that come to their end or are called off, engine restarts, calls that hang, fail or
+// lose their reply, people with the engine's command line, clock jumps, crashes of the
+// agent at every boundary) and the order of all effects; so a seed that
 // fails fails again, byte for byte:
 //
 //	go test ./agent/sim -run TestSeeds -seed 1234 -v

@@ -21,7 +21,11 @@ func (d *driver) create() bool {
 	}
 	// A name that was used before comes back now and then.
 	name := fmt.Sprintf("p%d", d.r.IntN(6))
-	return total < 5 && d.add(name, func() *podSpec { return newPod(d.r, name) })
+	return total < 5 && d.add(name, func() *podSpec {
+		p := newPod(d.r, name)
+		d.requests(p)
+		return p
+	})
 }
 
 func (d *driver) createConfig() bool {
@@ -132,6 +136,7 @@ func (d *driver) editLive() bool {
 			c.live, c.ready = pick(d.r, []string{"", "exit=0 live"}), pick(d.r, []string{"", "exit=0 ready", "exit=1 ready"})
 		case 3:
 			c.preStop = pick(d.r, []string{"", "exit=0 after=1s pre"})
+			d.requests(p)
 		default:
 			c.memory = 32 + 32*d.r.IntN(3)
 		}

@@ -44,7 +44,9 @@ const (
 	oneAtATime   = "C113: pods are evicted one at a time"
 	imagesStay   = "law 9: no image is collected that is desired, or not the agent's"
 	handLaw      = "law 5: what is stopped by hand stays so until it is started by hand"
+	shutLaw      = "a shutdown ends all pods, by priority, and starts none"
 	roomLaw      = "no more pods run than there is room for"
+	sayLaw       = "C033: what waits for room says so"
 	backOff      = "law 7: what keeps ending waits longer each time"
 )
 
@@ -66,8 +68,9 @@ type laws struct {
 	makes       map[string]makes                 // of each container, by generation and sandbox
 	evicted     map[types.UID]time.Time          // until a sandbox is made again
 	outbid      map[types.UID]bool               // for a critical one, until a sandbox is made again
-	room        int64                            // for how many pods, 0 for no limit
+	room        amounts                          // what there is for pods, 0 for no limit
 	hands       map[pod.Key]*hand
+	down        downfall // the machine goes down
 	violations  []violation
 	// still, while set, forbids every change that is not a container's own doing.
 	still string
@@ -89,6 +92,8 @@ type life struct {
 	made time.Time
 	// byUs: it was the agent that started it last.
 	byUs bool
+	// told: the agent asked it to end.
+	told bool
 	// ended is when it did last, or could not be started.
 	ended time.Time
 }
@@ -145,7 +150,7 @@ func (l *laws) observe(c fake.Change) {
 	}
 	switch c.Verb {
 	case "start":
-		is.byUs = c.Client > 0
+		is.byUs, is.told = c.Client > 0, false
 		if is.byUs && ours(v) {
 			l.started(is)
 			l.inItsTurn(is)
@@ -186,6 +191,7 @@ func (l *laws) agentDid(verb string, c *life) {
 		l.created(c)
 	case "stop":
 		l.stopped(c)
+		c.told = true
 	case "destroy":
 		if c.IsSandbox() {
 			for _, o := range l.of(c.Key) {
@@ -281,6 +287,7 @@ func (l *laws) asIn(p *pod.Pod, c *life) bool {
 // started checks a start by the agent against everything else that lives.
 func (l *laws) started(c *life) {
 	l.heldStarts(c)
+	l.startsInTime(c)
 	if c.IsSandbox() {
 		l.fits(c)
 	}
@@ -325,7 +332,7 @@ func (l *laws) stopped(c *life) {
 	if c.IsSandbox() {
 		running := slices.ContainsFunc(others, func(o *life) bool { return o != c && o.State == runtime.Running })
 		changed := l.truth.unlike(c.Key, c.made, func(p *pod.Pod) bool { return p.Hash == c.PodHash })
-		if running && !changed && !l.rivals(c, others) && !l.preempted(c) {
+		if running && !changed && !l.rivals(c, others) && !l.preempted(c) && !l.falls(c.Key) {
 			l.violate(silence, "sandbox %s is stopped, and nothing asked for it", c.Name)
 		}
 		return
@@ -344,7 +351,13 @@ func (l *laws) stopped(c *life) {
 	if l.preempted(c) {
 		return
 	}
+	if l.falls(c.Key) {
+		return
+	}
 	law := silence
+	if l.down.goes {
+		law = shutLaw
+	}
 	if l.truth.versions(c.Key, c.made) > 1 {
 		law = neighbours
 	}

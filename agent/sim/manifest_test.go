@@ -27,6 +27,8 @@ type podSpec struct {
 	// that a volume shows; "" for none. asks: to restart when it changes.
 	uses, shows string
 	asks        bool
+	// What the first container requests: CPUs and GiB of memory, 0 for nothing.
+	cpu, gigs int
 }
 
 type containerSpec struct {
@@ -35,6 +37,8 @@ type containerSpec struct {
 	words  []string // the program, see fake.ParseProgram
 	env    int
 	memory int // MiB, changed in place
+	// Those of its pod, of the first.
+	cpu, gigs int
 	// restart is its own policy, "" for the pod's. An init container that always
 	// restarts is a sidecar.
 	restart string
@@ -169,6 +173,7 @@ func (p *podSpec) yaml() string {
 		port := 0
 		if i == 0 {
 			port = p.port
+			c.cpu, c.gigs = p.cpu, p.gigs
 		}
 		p.container(line, c, port)
 	}
@@ -198,7 +203,9 @@ func (p *podSpec) container(line func(string, ...any), c containerSpec, port int
 	if p.pinned() {
 		line("    resources: {limits: {cpu: 1, memory: %dMi}}", cmp.Or(c.memory, 32))
 	} else if c.memory > 0 {
-		line("    resources: {limits: {memory: %dMi}, requests: {memory: 16Mi}}", c.memory)
+		line("    resources: {limits: {memory: %dMi}, requests: {cpu: %d, memory: 16Mi}}", c.memory, c.cpu)
+	} else if c.cpu > 0 || c.gigs > 0 {
+		line("    resources: {requests: {cpu: %d, memory: %dGi}}", c.cpu, c.gigs)
 	}
 	if c.restart != "" {
 		line("    restartPolicy: %s", c.restart)

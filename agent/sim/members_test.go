@@ -158,7 +158,7 @@ func (l *laws) lastOut(c *life, others []*life) {
 		return false
 	})
 	outlived := over(v, others) && time.Since(lastEnd(v, others)) >= grace
-	if edited || outlived || time.Now().Before(l.rough) || l.truth.unlike(c.Key, c.made, same) && l.truth.unwantedFor(c.Key, same) >= grace {
+	if edited || outlived || l.outOfTime(c.Key, grace) || time.Now().Before(l.rough) || l.truth.unlike(c.Key, c.made, same) && l.truth.unwantedFor(c.Key, same) >= grace {
 		return
 	}
 	place := func(name string) int {

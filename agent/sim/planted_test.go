@@ -88,8 +88,20 @@ func TestPlantedBugs(t *testing.T) {
 		"images go that are another's": {law: imagesStay, lies: lies{images: func(c *gc.ImageConfig, _ runtime.Runtime) {
 			c.Policy.Foreign = true
 		}}},
-		"critical pods are evicted like any":               {law: exemptStay, lies: lies{evictor: levelling}},
-		"there is always room":                             {law: roomLaw, lies: lies{spacious: true}},
+		"critical pods are evicted like any": {law: exemptStay, lies: lies{evictor: levelling}},
+		"there is always room":               {law: roomLaw, lies: lies{room: func(amounts) amounts { return amounts{} }}},
+		"there is always CPU":                {law: roomLaw, lies: lies{room: func(a amounts) amounts { a[1] = 0; return a }}},
+		"there is always memory":             {law: roomLaw, lies: lies{room: func(a amounts) amounts { a[2] = 0; return a }}},
+		"there is less CPU than there is":    {law: convergence, lies: lies{room: func(a amounts) amounts { a[1] /= 3; return a }}},
+		"a shutdown takes no turns": {law: shutLaw, lies: lies{shutdown: func(s *reconcile.Shutdown) *reconcile.Shutdown {
+			all := *s
+			all.Turn = len(s.Groups) - 1
+			return &all
+		}}},
+		"no shutdown is heard of":                          {law: shutLaw, lies: lies{shutdown: func(*reconcile.Shutdown) *reconcile.Shutdown { return nil }}},
+		"a shutdown waits for nobody":                      {law: shutLaw, lies: lies{hurry: true}},
+		"a shutdown that is called off goes on":            {law: convergence, lies: lies{stubborn: true}},
+		"nobody says that there is no room":                {law: sayLaw, lies: lies{mute: true}},
 		"nobody waits until an evicted pod is gone":        {law: oneAtATime, lies: lies{evictor: impatient}},
 		"an evicted pod does not hear that it is all over": {law: convergence, lies: lies{evictor: gloomy}},
 		"limits are set once a minute":                     {law: stillness, lies: lies{atStart: fidget}},

@@ -89,6 +89,7 @@ func actions() []action {
 		{1, (*driver).fillDisk},
 		{4, (*driver).press},
 		{6, (*driver).handled},
+		{3, (*driver).shutDown},
 	}
 }
 
@@ -239,6 +240,7 @@ func (d *driver) calm() {
 	if d.gone {
 		d.toggleFolder()
 	}
+	d.standby()
 	for d.r.IntN(4) > 0 && d.repair() {
 	}
 	if d.down && d.r.IntN(4) > 0 {

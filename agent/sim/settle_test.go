@@ -51,6 +51,7 @@ func (d *driver) settle() {
 	d.pass(2 * time.Minute)
 	d.converged("after a restart of the agent")
 	d.laws.hold("")
+	d.downAndUp()
 	d.crash()
 	for _, v := range d.engine.Violations() {
 		d.laws.violate(foreign, "%s", v)
@@ -135,6 +136,7 @@ func (d *driver) converged(when string) {
 		}
 		d.shown(when, byKey[key])
 	}
+	d.saysWhy(when, byKey)
 	d.apart(when)
 	for _, uid := range d.disk.pods() { // those with a cgroup among them
 		if !folders[uid] && !d.waiting(uid) {
@@ -234,7 +236,7 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 		return heldPod(want, have)
 	}
 	runs := slices.ContainsFunc(have, func(c fake.View) bool { return c.State == runtime.Running && c.PodHash == want.Hash })
-	if !runs && (d.refused(want, all, nil) || d.crowded(want, all) || d.truth.mayLack(want)) {
+	if (!runs || d.resized(want)) && (d.refused(want, all, nil) || d.crowded(want, all) || d.truth.mayLack(want)) {
 		return "" // it waits, and an older version may go on
 	}
 	if len(have) == 0 && (d.laws.wasEvicted(want) || d.wasPreempted(want)) && want.Object.Spec.RestartPolicy != v1.RestartPolicyAlways {

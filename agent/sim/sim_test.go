@@ -34,7 +34,7 @@ func simulate(t *testing.T, seed uint64, l lies, log *slog.Logger) (res result) 
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, seed%7 != 0, l, log)
 		w.collects, w.keepLogs = true, time.Duration(seed%2)*time.Minute
-		w.laws.room = roomOf(seed)
+		w.laws.room, w.goesDown = roomOf(seed), seed%5 < 2
 		d := newDriver(w, seed)
 		if d.play(steps) {
 			d.calm()

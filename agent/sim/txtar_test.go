@@ -131,7 +131,7 @@ func (s *script) command(t *testing.T, ar *txtar.Archive, words []string) error 
 		if err != nil {
 			return err
 		}
-		s.laws.room = n
+		s.laws.room = amounts{n}
 	case "crash":
 		s.crash()
 		s.startAgent(-1)

@@ -72,8 +72,15 @@ type lies struct {
 	volumes func(volumes) reconcile.Volumes
 	images  func(*gc.ImageConfig, runtime.Runtime)
 	evictor func(*gc.Evictor)
-	// spacious: the node knows no limit of how many pods it takes.
-	spacious bool
+	// room is what the agent takes the node's room for.
+	room func(amounts) amounts
+	// shutdown is what an agent makes of what it is told of a shutdown.
+	shutdown func(*reconcile.Shutdown) *reconcile.Shutdown
+	// hurry: no group of a shutdown gets any time.
+	// stubborn: that a shutdown was called off is not heard of.
+	hurry, stubborn bool
+	// mute: no pod says what it waits for.
+	mute bool
 	// atStart runs before an incarnation does anything.
 	atStart func(context.Context, *world, runtime.Runtime)
 }
@@ -97,6 +104,8 @@ type world struct {
 
 	agent *incarnation // nil while it is dead
 	lives int
+	// goesDown: the machine does so now and then.
+	goesDown bool
 	// collects: the disk is full, so that every image goes that may.
 	collects bool
 	// keepLogs is for how long containers of removed pods stay.
