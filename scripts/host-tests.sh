@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs tests of this tree on another host that has a Docker Engine and sshd, and
 # needs neither Go nor a network: a machine with systemd and cgroup v2, say. Test
-# binaries are built here, copied and run there, as root.
+# binaries are built here, copied and run there, as root; so are busybox's image and
+# docker-registry where the host has none.
 #
 #   scripts/host-tests.sh root@host
 #   scripts/host-tests.sh ssh -p 2222 -i key root@host     any command that takes a remote one
@@ -33,6 +34,9 @@ trap '"$@" "rm -rf $there"' EXIT
 if ! "$@" 'docker image inspect busybox:stable' >/dev/null 2>&1; then
 	docker save busybox:stable | "$@" 'docker load'
 fi
+if registry=$(command -v docker-registry) && ! "$@" 'command -v docker-registry' >/dev/null; then
+	gzip -1 <"$registry" | "$@" "mkdir $there/bin && gzip -d >$there/bin/docker-registry && chmod +x $there/bin/docker-registry"
+fi
 built=$(mktemp -d)
 failed=''
 while read -r package pattern; do
@@ -42,7 +46,7 @@ while read -r package pattern; do
 	patience=''
 	[ "$package" != agent ] || patience="-patience $PATIENCE"
 	echo "== $package $pattern"
-	"$@" "cd $there/$package && ./t -test.v -test.timeout 3h -test.parallel 1 -test.run '$pattern' $patience" </dev/null || failed="$failed $package"
+	"$@" "cd $there/$package && PATH=$there/bin:\$PATH ./t -test.v -test.timeout 3h -test.parallel 1 -test.run '$pattern' $patience" </dev/null || failed="$failed $package"
 done <<EOF
 $TESTS
 EOF
