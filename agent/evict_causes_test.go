@@ -26,14 +26,7 @@ func TestEvictionByProcesses(t *testing.T) {
 		Period: time.Second,
 	}
 	w.write("calm.yaml", manifest("{name: calm}", sleeping("a")))
-	w.start()
-	w.await("it runs", running("calm"))
-	w.write("hog.yaml", w.mountsData("hog", once(fmt.Sprintf("for i in $(seq %d); do sleep 3600 & done", hog)), "{}"))
-	w.await("the hog is evicted", evicted("hog", "resource: pids", "pid.available", "The pod was using "), running("calm"))
-	w.await("the hog comes back", running("hog"), running("calm"))
-	if n := len(w.said.lines("reason=Evicted", "The node was low")); n != 1 {
-		t.Errorf("%d evictions were told", n)
-	}
+	w.evictsOne(fmt.Sprintf("for i in $(seq %d); do sleep 3600 & done", hog), "resource: pids", "pid.available")
 }
 
 // TestEvictionByInodes has a pod make many small files on a small filesystem.
@@ -42,16 +35,24 @@ func TestEvictionByInodes(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.RootDir = disk
 	w.cfg.Eviction = gc.EvictionConfig{
-		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSInodesFree, 400), Transition: time.Second}, Period: time.Second,
+		Policy: gc.EvictionPolicy{Thresholds: threshold(gc.NodeFSInodesFree, 400), Transition: *patience / 18}, Period: time.Second,
 	}
 	calm := shell("a", "dd if=/dev/zero of=/data/f bs=1M count=20 2>/dev/null"+andStay, "volumeMounts: [{name: data, mountPath: /data}]")
 	w.write("calm.yaml", manifest("{name: calm}", calm)+"  volumes: [{name: data, emptyDir: {}}]\n")
-	w.write("full.yaml", w.mountsData("full", once("for i in $(seq 700); do : >/data/$i; done"), "{}"))
+	w.evictsOne("for i in $(seq 700); do : >/data/$i; done", "resource: inodes", "nodefs.inodesFree: 400")
+}
+
+// evictsOne starts the agent and holds that a pod that does something in its first life
+// goes for it, with those words, and comes back, and that calm stays.
+func (w *world) evictsOne(hog string, words ...string) {
+	w.t.Helper()
 	w.start()
-	w.await("the pod with the files is evicted", evicted("full", "resource: inodes", "nodefs.inodesFree: 400", "The pod was using "), running("calm"))
-	w.await("it comes back", running("full"), running("calm"))
+	w.await("it runs", running("calm"))
+	w.write("hog.yaml", w.mountsData("hog", once(hog), "{}"))
+	w.await("the hog is evicted", evicted("hog", append(words, "The pod was using ")...), running("calm"))
+	w.await("it comes back", running("hog"), running("calm"))
 	if n := len(w.said.lines("reason=Evicted", "The node was low")); n != 1 {
-		t.Errorf("%d evictions were told", n)
+		w.t.Errorf("%d evictions were told", n)
 	}
 }
 
