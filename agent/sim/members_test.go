@@ -161,16 +161,18 @@ func (l *laws) lastOut(c *life, others []*life) {
 	if edited || outlived || l.outOfTime(c.Key, grace) || time.Now().Before(l.rough) || l.truth.unlike(c.Key, c.made, same) && l.truth.unwantedFor(c.Key, same) >= grace {
 		return
 	}
-	place := func(name string) int {
-		i := slices.IndexFunc(v.Object.Spec.InitContainers, func(o v1.Container) bool { return o.Name == name })
-		if i < 0 {
-			return len(v.Object.Spec.InitContainers)
-		}
-		return i
-	}
 	for _, o := range others {
-		if !o.IsSandbox() && o.UID == c.UID && o.State == runtime.Running && o.byUs && place(o.Identity.Name) > place(c.Identity.Name) {
+		if !o.IsSandbox() && o.UID == c.UID && o.State == runtime.Running && o.byUs && place(v, o) > place(v, c) {
 			l.violate(sidecarLast, "%s is stopped while %s runs", c.Name, o.Name)
 		}
 	}
+}
+
+// place is when a container of a pod has its turn to start; they end in the reverse order.
+func place(v *pod.Pod, c *life) int {
+	i := slices.IndexFunc(v.Object.Spec.InitContainers, func(o v1.Container) bool { return o.Name == c.Identity.Name })
+	if i < 0 {
+		return len(v.Object.Spec.InitContainers)
+	}
+	return i
 }

@@ -82,14 +82,15 @@ func (l *laws) ended(group int) {
 }
 
 // endsLate reports whether a container was asked to end, or its hook was, in all the time
-// that its group had; or it is a sidecar of one that was.
+// that its group had; or it is a sidecar that has to outlast one that was.
 func (l *laws) endsLate(c *life) bool {
 	hooked := l.spec(c, func(s *v1.Container) bool { return s.Lifecycle != nil && s.Lifecycle.PreStop != nil })
 	if l.outOfTime(c.Key, time.Hour) && (c.told || hooked) {
 		return true
 	}
-	return l.role(c) == sidecar && slices.ContainsFunc(l.of(c.Key), func(o *life) bool {
-		return !o.IsSandbox() && o.State == runtime.Running && l.role(o) != sidecar && l.endsLate(o)
+	v := l.version(c)
+	return v != nil && l.role(c) == sidecar && slices.ContainsFunc(l.of(c.Key), func(o *life) bool {
+		return !o.IsSandbox() && o.State == runtime.Running && place(v, o) > place(v, c) && l.endsLate(o)
 	})
 }
 
