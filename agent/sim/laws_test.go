@@ -68,6 +68,7 @@ type laws struct {
 	makes       map[string]makes                 // of each container, by generation and sandbox
 	evicted     map[types.UID]time.Time          // until a sandbox is made again
 	outbid      map[types.UID]bool               // for a critical one, until a sandbox is made again
+	botched     map[types.UID]bool               // an init container failed, until a sandbox is made again
 	room        amounts                          // what there is for pods, 0 for no limit
 	hands       map[pod.Key]*hand
 	down        downfall // the machine goes down
@@ -99,7 +100,7 @@ type life struct {
 }
 
 func newLaws(t *truth) *laws {
-	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, outbid: map[types.UID]bool{}, hands: map[pod.Key]*hand{}, enough: make(chan struct{})}
+	return &laws{start: time.Now(), truth: t, live: map[string]*life{}, initialised: map[runtime.SandboxRef]map[string]bool{}, opened: map[runtime.SandboxRef]bool{}, swept: map[runtime.SandboxRef]time.Time{}, makes: map[string]makes{}, evicted: map[types.UID]time.Time{}, outbid: map[types.UID]bool{}, botched: map[types.UID]bool{}, hands: map[pod.Key]*hand{}, enough: make(chan struct{})}
 }
 
 func (l *laws) violate(law, format string, args ...any) {
@@ -170,6 +171,8 @@ func (l *laws) observe(c fake.Change) {
 			delete(l.opened, v.Sandbox)
 		case v.ExitCode == 0:
 			l.worked(is)
+		case l.role(is) == initial && !is.told:
+			l.botched[v.UID] = true
 		}
 	case "destroy":
 		delete(l.live, v.ID)
@@ -183,7 +186,7 @@ func (l *laws) agentDid(verb string, c *life) {
 	collected := verb == "destroy" && c.Ended()
 	restarts := l.still == contentLaw && l.asks(c)
 	finishes := verb == "stop" && l.version(c) != nil && over(l.version(c), l.of(c.Key))
-	if l.still != "" && !collected && !restarts && !finishes && !l.selfInflicted(c) {
+	if l.still != "" && !collected && !restarts && !finishes && !l.selfInflicted(c) && !l.admitted(c) {
 		l.violate(l.still, "%s of %s", verb, c.Name)
 	}
 	switch verb {
@@ -201,6 +204,12 @@ func (l *laws) agentDid(verb string, c *life) {
 			}
 		}
 	}
+}
+
+// admitted: of those that wait for room, another may be let in by an agent that begins,
+// to which they come in another order.
+func (l *laws) admitted(c *life) bool {
+	return l.still == restartLaw && l.room != (amounts{}) && !slices.ContainsFunc(l.of(c.Key), func(o *life) bool { return o.made.Before(l.began) })
 }
 
 // of returns what is there of a key, by name.
@@ -238,6 +247,7 @@ func (l *laws) created(c *life) {
 	if c.Spec == nil {
 		delete(l.evicted, c.UID)
 		delete(l.outbid, c.UID)
+		delete(l.botched, c.UID)
 		if !l.truth.ever(c.Key, func(p *pod.Pod) bool { return p.Hash == c.PodHash }) {
 			l.violate(undesired, "sandbox %s with hash %s", c.Name, c.PodHash)
 		}
@@ -351,7 +361,7 @@ func (l *laws) stopped(c *life) {
 	if l.preempted(c) {
 		return
 	}
-	if l.falls(c.Key) {
+	if l.falls(c.Key) || l.fell(c.Key) {
 		return
 	}
 	law := silence

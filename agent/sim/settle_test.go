@@ -268,10 +268,10 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 	over, held := true, d.truth.mayLack(want)
 	spec := &want.Object.Spec
 	// One that was killed once fails a pod that never restarts.
-	failed := spec.RestartPolicy == v1.RestartPolicyNever && slices.ContainsFunc(spec.InitContainers, func(c v1.Container) bool {
+	failed := spec.RestartPolicy == v1.RestartPolicyNever && (d.laws.isBotched(want) || slices.ContainsFunc(spec.InitContainers, func(c v1.Container) bool {
 		last := newest[c.Name]
 		return c.RestartPolicy == nil && last.ID != "" && last.Container.Ended() && last.ExitCode != 0
-	})
+	}))
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		done, what := d.matchesContainer(want, c, running[c.Name], newest[c.Name], sandboxes)
@@ -294,6 +294,14 @@ func (d *driver) matches(want *pod.Pod, have []fake.View, all map[pod.Key][]fake
 		return fmt.Sprintf("%d sandboxes run", len(sandboxes))
 	}
 	return ""
+}
+
+// isBotched reports whether an init container of a version of a pod failed, and may have
+// been collected since.
+func (l *laws) isBotched(p *pod.Pod) bool {
+	l.truth.mu.Lock()
+	defer l.truth.mu.Unlock()
+	return l.botched[manifests.MintUID(rootDir, nodeName, p.Key(), p.Hash)]
 }
 
 // stuck reports whether one of those never lets the next ones start.

@@ -34,10 +34,17 @@ const inFlight = 3 * time.Second
 type downfall struct {
 	goes  bool
 	turns [2]time.Time // zero: not yet
+	last  [2]time.Time // those of the shutdown before
 }
 
 // falls reports whether the turn of a pod has come.
 func (l *laws) falls(key pod.Key) bool { return !l.down.turns[groupOf(key)].IsZero() }
+
+// fell reports whether a stop may have been begun, with its hook, by a shutdown that was
+// called off meanwhile.
+func (l *laws) fell(key pod.Key) bool {
+	return time.Since(l.down.last[groupOf(key)]) <= groups[groupOf(key)].Grace+inFlight
+}
 
 // outOfTime reports whether a pod was given all the time that there is, its own or
 // that of its group.
@@ -101,7 +108,7 @@ func (l *laws) upAgain(all bool) {
 	if all {
 		l.ended(len(groups) - 1)
 	}
-	l.down = downfall{}
+	l.down = downfall{last: l.down.turns}
 }
 
 // ender is a loop that is told of a shutdown, before the laws' eyes.
