@@ -85,9 +85,23 @@ func (s *state) pin(e *entry, in *Input) {
 		e.unpinned = refusal
 	}
 	if want != nil {
-		in.Pins.Own = s.cpus.Own(want)
+		in.Pins.Own = s.cpus.Own(in.goesOn(want))
 	}
 	in.Pins.Shared = s.cpus.Shared()
+}
+
+// goesOn returns the version of a pod that the plan is for: the former one where the one
+// that is wanted is refused, and that one runs.
+func (in *Input) goesOn(want *pod.Pod) *pod.Pod {
+	if in.Refused == (Waiting{}) || running(in.Observed, want.Hash) {
+		return want
+	}
+	for _, c := range in.Observed {
+		if was := in.Records[c.UID].Pod; liveSandbox(c) && was != nil {
+			return was
+		}
+	}
+	return want
 }
 
 // repin has every pod looked at again, since the CPUs that containers share are

@@ -125,3 +125,24 @@ func TestPinningRestartsNothing(t *testing.T) {
 		}
 	})
 }
+
+// A version that runs on, because the one that is wanted in its place is refused, keeps
+// the CPUs that are its own.
+func TestPinningOfWhatRunsOn(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.stop()
+		r.pinning = reconcile.Pinning{Static: true, Online: machine(1, 2), Reserved: set("0")}
+		r.start(reconcile.Policy{})
+		r.want(pinnedText("p", "cpu: 2, memory: 64Mi"))
+		r.after(time.Minute)
+		refused := strings.Replace(pinnedText("p", "cpu: 2, memory: 64Mi"), "containers:", "hostname: other, nodeSelector: {no: such}, containers:", 1)
+		r.want(refused)
+		snap := r.after(time.Minute)
+		if got := snap.Pods[0].Plan.Blocked.Reason; got != reconcile.NodeAffinity {
+			t.Errorf("it waits for %q", got)
+		}
+		if diff := cmp.Diff(map[string]string{"p/a": "1,3"}, cpusOf(t, snap)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
